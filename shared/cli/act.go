@@ -140,8 +140,9 @@ func (c *workCommands) somethingMatches(ctx context.Context, terms []string) err
 	return nothing
 }
 
-// nothingMatches is the error for the terms of a filter that select nothing, as a name that is
-// misspelt does; nil without terms, and where one asks for a status, which nothing may have now.
+// nothingMatches is the error for the terms of a filter that match nothing, for example because a
+// name is misspelt. It is nil without terms, and for terms about a status, which no resource may
+// have now.
 func nothingMatches(terms []string) error {
 	f, err := state.ParseFilter(terms)
 	if err != nil || len(terms) == 0 || f.Status != "" {
@@ -177,7 +178,7 @@ func (c *workCommands) worked(
 	return c.results.summary(ctx, r, done, false)
 }
 
-// total counts the resources that are wanted.
+// total counts the resources of the released version.
 func total(p api.Progress) int {
 	n := 0
 	for s, c := range p.Counts {
@@ -188,7 +189,7 @@ func total(p api.Progress) int {
 	return n
 }
 
-// inWaves does work on agents in waves.
+// inWaves does the work of agents in waves.
 func (c *workCommands) inWaves(
 	ctx context.Context, work api.Work, f workFlags, of asked, began time.Time,
 ) error {
@@ -209,7 +210,7 @@ func (c *workCommands) inWaves(
 	done, err := c.waves.eachWave(ctx, round{terms: work.Filter, flags: f.waves, waves: waves, of: of,
 		do: func(wave []string, _ bool) error {
 			if len(wave) == 0 {
-				return nil // nothing matches, or there is nothing to do
+				return nil // nothing matches, or no work is left
 			}
 			part := work
 			part.Filter = atAgents(work.Filter, wave)

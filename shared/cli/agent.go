@@ -137,7 +137,7 @@ func (a *agentRunner) openRunner(
 	ctx context.Context, c *home.Config, log *slog.Logger,
 ) (*home.Home, error) {
 	if err := os.MkdirAll(a.data, 0o700); err != nil {
-		// it holds the key for the versions of secrets
+		// it has access to the key for the versions of secrets
 		return nil, fault.Wrap(fault.Unavailable, "make data directory", err)
 	}
 	c.Definitions, c.Packs, c.Log, c.Machine = a.definitions, a.packs, log,
@@ -146,8 +146,8 @@ func (a *agentRunner) openRunner(
 	return home.Open(ctx, *c)
 }
 
-// notifyLog has the actions that a lane has committed written to the log. A failure does no harm,
-// as the sweep does it later.
+// notifyLog makes the log store the actions that a lane has committed. A failure does no harm, as
+// the sweep stores them later.
 func notifyLog(ctx context.Context, notifier *logs.Notifier, r worker.Run, log *slog.Logger) {
 	if notifier == nil || r.Out.Ran == 0 {
 		return

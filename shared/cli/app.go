@@ -47,7 +47,7 @@ type app struct {
 	orders  *orderServer
 }
 
-// newApp puts the parts together.
+// newApp creates an app and connects its parts.
 func newApp(c *console, l *location, p *program) *app {
 	d := &documents{console: c, location: l, program: p}
 	s := &session{
@@ -63,8 +63,7 @@ func newApp(c *console, l *location, p *program) *app {
 	}
 }
 
-// Main runs the program that has the types of definitions, with arguments, and returns its exit
-// code.
+// Main runs a program with the types of definitions and with arguments, and returns its exit code.
 func Main(
 	definitions []provider.Definition, args []string, stdin io.Reader, stdout, stderr io.Writer,
 ) int {
@@ -94,9 +93,9 @@ func Main(
 	return a.code
 }
 
-// stopSignals are the signals that ask the program to stop. Under nohup the end of the terminal is
-// none. An interrupt is one also where it is ignored at first: in the background of a script it is,
-// and yet scripts send it.
+// stopSignals are the signals that ask the program to stop. Under nohup, a closed terminal does not
+// stop the program. An interrupt stops it even if the signal is initially ignored, as in the
+// background of a script: scripts send it to such programs.
 func stopSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

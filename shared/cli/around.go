@@ -14,7 +14,7 @@ import (
 	"southbound/shared/source"
 )
 
-// dataDir is the name of a data directory that no flag, variable or project file names.
+// dataDir is the name of the default data directory.
 const dataDir = ".southbound"
 
 // applied is the record of the last apply or export, in a data directory.
@@ -34,8 +34,8 @@ func lastApplied(data string) applied {
 	return out
 }
 
-// remember records in the data directory that path was applied to the environment. If the record
-// is lost, commands have to name the environment.
+// remember records in the data directory that path was applied to the environment. If the record is
+// lost, commands have to name the environment.
 func (l *location) remember(path string) {
 	if l.remote() {
 		return
@@ -65,7 +65,7 @@ func (l *location) root(path string) string {
 	return resolved(path)
 }
 
-// resolved returns the absolute path without links.
+// resolved returns the absolute path without symbolic links.
 func resolved(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
@@ -85,8 +85,8 @@ func contains(root, path string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// upward returns a directory and all that it is in, the innermost first. The directory keeps the
-// form in which it was given.
+// upward returns a directory and all its parents, the innermost first. The directory keeps the form
+// in which it was given.
 func upward(dir string) []string {
 	out := []string{dir}
 	abs, err := filepath.Abs(dir)
@@ -109,8 +109,8 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// trusted reports whether a file or directory that a search has found may decide where a command
-// works: it belongs to the user or to root, and its directory is not open to every user.
+// trusted reports whether a file or directory that a search has found may determine where a command
+// works: it belongs to the user or to root, and not every user may write in its directory.
 func trusted(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -131,8 +131,8 @@ func trusted(path string) bool {
 	return slices.Contains(me, int(owner.Uid))
 }
 
-// search returns the first of dirs that has an entry that is accepted. In start itself no trust is
-// needed.
+// search returns the first of dirs that has an acceptable entry. An entry in start itself is
+// trusted in any case.
 func search(start string, dirs []string, accept func(dir string) (entry string)) (string, bool) {
 	for _, dir := range dirs {
 		if entry := accept(dir); entry != "" && (dir == start || trusted(entry)) {
@@ -174,9 +174,8 @@ func inside(dir string) []string {
 	return out
 }
 
-// projectAround returns the directory of the project of a command that works on no path: the
-// nearest one with a project file or a data directory from start upward, otherwise the only one
-// in start.
+// projectAround returns the project directory of a command without a path: the nearest one with a
+// project file or a data directory from start upward, otherwise the only one in start.
 func (l *location) projectAround(start string) string {
 	if dir, ok := search(start, upward(start), entryOf); ok {
 		return dir

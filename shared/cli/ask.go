@@ -109,8 +109,8 @@ func left(planned []deploy.PlannedChange) []deploy.PlannedChange {
 	return out
 }
 
-// confirm asks whether things may be deleted, and left behind: by a version that is released, or,
-// with 0, by documents.
+// confirm asks the user whether resources may be deleted, and left behind, by a version that is
+// released, or, if number is 0, by documents.
 func (c *console) confirm(
 	ctx context.Context, gone, stays []deploy.PlannedChange, version int,
 ) error {
@@ -169,11 +169,11 @@ func itOrThey(n int) string {
 	return "they are"
 }
 
-// ask writes a question to the terminal and returns the line that is typed there.
+// ask writes a question to the terminal and returns the line that the user types.
 func (c *console) ask(ctx context.Context, question string) (string, error) {
 	to := c.err
 	if tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0); err == nil {
-		// standard error may be elsewhere
+		// standard error may be redirected
 		defer func() { _ = tty.Close() }()
 		to = tty
 	}

@@ -40,7 +40,7 @@ func (f *waveFlags) refused(fl *pflag.FlagSet) {
 	}
 }
 
-// set reports whether there are to be waves.
+// set reports whether the flags request waves.
 func (f *waveFlags) set() bool { return f.batch != "" || f.parallel != 0 }
 
 // checked validates the flags as far as validation does not depend on agents.
@@ -64,14 +64,14 @@ func (f *waveFlags) checked() error {
 	return err
 }
 
-// step is an item of --batch: how many agents, which part of them, or one by its name.
+// step is an item of --batch: a number of agents, a percentage of them, or the name of one.
 type step struct {
 	agent   string
 	n       int
 	percent bool
 }
 
-// steps reads --batch.
+// steps parses --batch.
 func (f *waveFlags) steps() ([]step, error) {
 	if f.batch == "" {
 		return nil, nil
@@ -158,7 +158,7 @@ func (f *waveFlags) size(s step, all, left int) int {
 	return min(n, left)
 }
 
-// unknown refuses a name in --batch.
+// unknown is the error of an unknown name in --batch.
 func (w workload) unknown(name string) error {
 	what := "an agent here"
 	hint := "name an agent of the documents or of the version in force, or write sizes such as 1,10%,100%"

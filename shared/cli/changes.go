@@ -13,7 +13,7 @@ import (
 
 // did holds the results of a command's request.
 type did struct {
-	fixed   int // resources that had drifted and were set right
+	fixed   int // resources whose drift was corrected
 	changes []api.Changed
 }
 
@@ -59,7 +59,7 @@ func (w *waiter) did(ctx context.Context, of asked) (did, error) {
 	return out, nil
 }
 
-// maxChanges bounds how many changes are listed for people.
+// maxChanges is how many changes are listed for people.
 const maxChanges = 50
 
 // changeWord returns the word for a change of a resource.

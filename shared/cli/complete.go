@@ -36,7 +36,7 @@ func (cp *completer) complete(
 	}
 }
 
-// maxOffered bounds how many resources are offered.
+// maxOffered is how many resources completion offers.
 const maxOffered = 500
 
 var errEnough = errors.New("enough")

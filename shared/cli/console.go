@@ -26,15 +26,15 @@ type console struct {
 	stdin   io.Reader
 	out     io.Writer
 	err     io.Writer
-	telling sync.Mutex // held while several write to standard output
-	lost    error      // the first thing that could not be written to standard output
+	telling sync.Mutex // held during writes to standard output
+	lost    error      // the first error of a write to standard output
 	code    int        // the exit code if there is no error
 
 	// The values of flags.
 	json    bool
 	quiet   bool
 	noColor bool
-	full    bool // whole values, however long they are
+	full    bool // do not truncate values
 	unfold  bool // show equal items of several agents separately
 }
 
@@ -83,7 +83,7 @@ func (c *console) wrote(err error) {
 	}
 }
 
-// fail reports an error and returns the exit code for it.
+// fail reports an error and returns its exit code.
 func (c *console) fail(err error) int {
 	problems, more := diag.Of(err)
 	kind := fault.KindOf(err)
@@ -203,12 +203,12 @@ func (c *console) style(indent string) diffview.Style {
 	return diffview.Style{Indent: indent, Whole: c.full, Color: c.colored()}
 }
 
-// diff writes differences: of texts as unified diffs, other values on a line.
+// diff writes differences: of texts as unified diffs, of other values on one line.
 func (c *console) diff(changes map[string]diff.Diff) {
 	c.printf("%s", painted(c.style("    ").Changes(changes)))
 }
 
-// fullFlag gives a command the flag that has it show values as long as they are.
+// fullFlag adds the flag that shows values untruncated.
 func (c *console) fullFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&c.full, "full", false, "show whole values")
 }
@@ -223,7 +223,7 @@ func foldFlag(c *console, cmd *cobra.Command) {
 type planExit struct {
 	changes     bool  // planned changes
 	differences bool  // also differences of resources that are only compared
-	refused     error // why its release would be refused; nil: it would not
+	refused     error // why its release would be rejected; nil: it would succeed
 	read        bool  // the plan was compared with reality
 	agents      []deploy.AgentChange
 }

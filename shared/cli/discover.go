@@ -104,8 +104,8 @@ func (ds *discovery) discover(ctx context.Context, args []string, agent string) 
 	return err
 }
 
-// numbered returns a value with every json.Number replaced by a node, since the YAML encoder would
-// write it as text.
+// numbered replaces every json.Number in a value by a node, since the YAML encoder would write it
+// as text.
 func numbered(v any) any {
 	return resource.Map(v, func(v any) any {
 		n, is := v.(json.Number)
@@ -120,7 +120,7 @@ func numbered(v any) any {
 	})
 }
 
-// maxLeft bounds how many of the things that are left out are named.
+// maxLeft is how many of the omitted things are named.
 const maxLeft = 20
 
 // sayWhere reports that an agent is unknown although others exist; discover then examined this

@@ -35,7 +35,7 @@ type documents struct {
 
 	// path is the path that the command deploys; "": nothing, or standard input.
 	path string
-	// handled is the model that was read and has handlers in Python; "": none was.
+	// handled is the path of the loaded model with handlers in Python; "": there is none.
 	handled string
 	// modules are used by models unchanged, even if other modules are installed under their names.
 	modules []*module.Module
@@ -68,7 +68,7 @@ func (d *documents) modelFor(
 	return d.compiled(ctx, path, false, true, s, nil)
 }
 
-// trial compiles a model for instances that are made up. It prints nothing and keeps no password.
+// trial compiles a model for made-up instances. It prints nothing and stores no password.
 func (d *documents) trial(
 	ctx context.Context, path string, s *lsm.Services,
 ) (*compile.Compiled, error) {
@@ -200,8 +200,8 @@ func (d *documents) options(path string, partial bool) (source.Options, error) {
 		Check: check, Foreign: func(file string) { d.warnOf(unloaded(file)) }}, nil
 }
 
-// asExport returns the export that flags ask for, of documents that were read. It is called once
-// for them.
+// asExport returns the export of the loaded documents that the flags request. It is called once for
+// them.
 func (d *documents) asExport(
 	ctx context.Context, path string, f exportFlags, read *loaded,
 ) deploy.Export {

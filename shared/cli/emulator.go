@@ -9,8 +9,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// emulator is a transport to an emulator of AWS. There, the names of function URLs do not resolve,
-// so requests to them go to the address of the emulator, with the name as the Host header that was
+// emulator is a transport to an emulator of AWS. The names of function URLs do not resolve there.
+// Requests to them go to the address of the emulator, with the name in the Host header, which is
 // signed.
 type emulator struct {
 	address *url.URL

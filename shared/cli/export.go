@@ -25,8 +25,8 @@ type exportFlags struct {
 	changedOnly bool
 	retry       bool
 	check       bool
-	asks        bool // before it deletes, on a terminal
-	yes         bool // the answer
+	asks        bool // ask on a terminal before deletions
+	yes         bool // answer yes to that question
 	allowDelete int  // -1: any number
 	filter      []string
 	waves       waveFlags
@@ -117,7 +117,7 @@ func (e *exporter) exportCommands() []*cobra.Command {
 	return []*cobra.Command{apply, export}
 }
 
-// tooManyDeleted is the error of a command that would delete more than it may.
+// tooManyDeleted is the error of a command that would delete more resources than permitted.
 const tooManyDeleted = "%s would be deleted; --allow-delete permits %d; nothing was done"
 
 const allowDeleteHelp = "refuse with exit code 2 if more resources would be deleted (-1: no limit)"
@@ -176,7 +176,7 @@ func (e *exporter) exportNow(ctx context.Context, path string, f exportFlags) er
 	}
 	var read *loaded
 	if e.remote() || e.fresh() {
-		// bad input must not leave a new data directory behind, and need not be sent to a server
+		// invalid input must not create a new data directory, and need not be sent to a server
 		var err error
 		if read, err = e.docs.load(ctx, path, f); err != nil {
 			return cutShort(ctx, err)
@@ -193,7 +193,7 @@ func (e *exporter) exportNow(ctx context.Context, path string, f exportFlags) er
 		return e.applyInWaves(ctx, path, f, read, began)
 	}
 	var of asked
-	// then all that is done for it is done for its version
+	// then all the work for it names its version
 	byVersion := e.remote() && !f.check && !f.retry
 	if f.wait && !f.noRelease && !byVersion { // without waiting, the result is not read
 		var err error
@@ -270,7 +270,7 @@ func (e *exporter) store(
 			return deploy.Exported{}, err
 		}
 	}
-	if e.remote() && whole && path != "-" { // nothing has to be sent
+	if e.remote() && whole && path != "-" { // no upload is necessary
 		if out, known, err := e.known(ctx, read.model.Fingerprint, f); known || err != nil {
 			return out, err
 		}
@@ -329,7 +329,7 @@ func (e *exporter) mayHaveLost(ctx context.Context) bool {
 	return err == nil && p.Counts[state.StatusFailed] > 0
 }
 
-// known handles an export of exactly the inputs of the last one.
+// known handles an export whose inputs equal those of the last one.
 func (e *exporter) known(
 	ctx context.Context, documents string, f exportFlags,
 ) (deploy.Exported, bool, error) {

@@ -12,7 +12,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// folded groups the items that are the same on several agents; with --unfold each stays alone.
+// folded groups equal items of several agents; with --unfold each item is a group of its own.
 func folded[T any](c *console, items []T, key func(item *T) (key, agent string)) []render.Folded {
 	return render.Fold(items, func(item *T) (string, string) {
 		if c.unfold {
@@ -56,7 +56,7 @@ func stepKey(w *deploy.PlannedChange) (key, agent string) {
 	return render.StepKey(&l)
 }
 
-// maxAlike is how many resources are named that would fail for the same reason as another.
+// maxAlike is how many further resources with the same reason for failure are named.
 const maxAlike = 20
 
 // reasonOf returns why a resource would fail, regardless of its agent.
@@ -80,7 +80,7 @@ func changeKey(x *api.Changed) (key, agent string) {
 		x.ID.Agent()
 }
 
-// tookKey is the member of log lines that has how long a command took.
+// tookKey is the member of log lines with the duration of a command.
 const tookKey = "duration_ms"
 
 // actionKey identifies the changes and messages of an action, regardless of its agent and time.

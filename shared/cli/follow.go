@@ -17,10 +17,10 @@ import (
 // order than they finished.
 const overlap = 2 * time.Second
 
-// lastPollTimeout is how long the last look of a follower may take.
+// lastPollTimeout limits the last poll of a follower.
 const lastPollTimeout = 5 * time.Second
 
-// maxServed is how many agents are named of an environment that is served.
+// maxServed is how many agents are named when an environment is served.
 const maxServed = 10
 
 // serve deploys the scheduled resources of an environment until ctx ends, and reports its actions.
@@ -86,12 +86,12 @@ type follower struct {
 	server     *homeServer
 	env, label string
 	ran        int64     // resources that this process had run at the last poll
-	again      bool      // something was run shortly before that, and may be recorded since
-	from       time.Time // nothing that was finished before is shown
+	again      bool      // resources ran shortly before, and their actions may be recorded since
+	from       time.Time // actions that finished earlier are not shown
 	seen       map[string]time.Time
 }
 
-// follow looks whenever something was run, until ctx ends.
+// follow polls whenever a resource ran, until ctx ends.
 func (f *follower) follow(ctx context.Context) {
 	for (local.Clock{}).Sleep(ctx, followEvery) == nil {
 		ran := f.server.ran.Load()
@@ -108,7 +108,7 @@ func (f *follower) follow(ctx context.Context) {
 func (f *follower) poll(ctx context.Context) {
 	actions, err := f.server.home.Actions(ctx, f.env, api.ActionQuery{Since: f.from, Notable: true})
 	if err != nil {
-		return // it looks again
+		return // the next poll tries again
 	}
 	newest := f.from
 	for i := len(actions) - 1; i >= 0; i-- { // oldest first
@@ -126,7 +126,7 @@ func (f *follower) poll(ctx context.Context) {
 	maps.DeleteFunc(f.seen, func(_ string, at time.Time) bool { return at.Before(newest) })
 }
 
-// ranLine is an action as run writes it.
+// ranLine is an action in the output of run.
 type ranLine struct {
 	Environment string `json:"environment"`
 	api.Action

@@ -43,7 +43,7 @@ func (u *upkeep) forgetCommand() *cobra.Command {
 		}}
 }
 
-// forgetting reads the arguments of forget.
+// forgetting parses the arguments of forget.
 func forgetting(args []string) (api.Forgetting, error) {
 	if len(args) == 1 {
 		name, is := strings.CutPrefix(args[0], "agent=")

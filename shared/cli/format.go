@@ -58,7 +58,7 @@ func (f *formatter) formatInput() error {
 	return err
 }
 
-// format formats the files below a path, all or, when one of them is wrong, none.
+// format formats the files below a path: all files or, if one of them is invalid, none.
 func (f *formatter) format(path string, check bool) error {
 	files, err := modelFiles(path)
 	if err != nil {

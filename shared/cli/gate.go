@@ -61,7 +61,8 @@ func (v *waves) closedBy(ctx context.Context, terms []string, left bool) (*api.G
 	return closed, nil
 }
 
-// sayClosed names the resources that keep a gate closed, and the agents or instances that are left as they are.
+// sayClosed names the resources that keep a gate closed, and the agents or instances that stay
+// unchanged.
 func sayClosed(c *console, g *api.Gate, rest string) {
 	why := ", as it selects nothing that is in force"
 	if n := len(g.Resources); n > 0 {
@@ -86,8 +87,8 @@ func sayClosed(c *console, g *api.Gate, rest string) {
 	}
 }
 
-// gated refuses a gate that selects nothing which could be checked after the first wave: nothing in
-// force, and of resources that the input has nothing that the first wave deploys.
+// gated rejects a gate that selects nothing to check after the first wave: no released resource,
+// and no resource of the input that the first wave deploys.
 func (v *waves) gated(
 	ctx context.Context, terms []string, input []resource.Resource, waves [][]string,
 ) error {

@@ -53,7 +53,8 @@ func fitHelp(root *cobra.Command) {
 	})
 }
 
-// paragraphs wraps each paragraph of a text; one that begins with a blank stays as it is.
+// paragraphs wraps each paragraph of a text; a paragraph that begins with a blank is left
+// unchanged.
 func paragraphs(text string) string {
 	parts := strings.Split(text, "\n\n")
 	for i, p := range parts {

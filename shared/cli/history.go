@@ -66,7 +66,7 @@ func (h *history) environments(ctx context.Context, _ []string) error {
 	return nil
 }
 
-// versionNumber reads the number of a version.
+// versionNumber parses the number of a version.
 func versionNumber(cmd, text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
@@ -226,7 +226,7 @@ func (h *history) show(ctx context.Context, args []string, dir string) error {
 	return err
 }
 
-// yamlOf writes a document as people read it, with where it comes from above it.
+// yamlOf writes a document for people, preceded by its origin.
 func yamlOf(v *api.Version, doc shown) ([]byte, error) {
 	for i := range doc.Resources {
 		doc.Resources[i].Attributes, _ = numbered(doc.Resources[i].Attributes).(map[string]any)

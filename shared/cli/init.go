@@ -11,7 +11,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// The files of a project to begin with. They deploy as they are, into the project's own directory.
+// The files of a new project. They can be deployed unchanged, and write to the project's own
+// directory.
 const (
 	initProject = `# What this project deploys, and where its state is kept; docs/documents.md has all settings.
 environment: default

@@ -21,10 +21,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// planExt is how the name of a plan that is kept usually ends.
+// planExt is the usual extension of a kept plan.
 const planExt = ".plan"
 
-// keeps reports whether path is a plan that is kept, and not documents.
+// keeps reports whether path is a kept plan, and not documents.
 func keeps(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -39,7 +39,7 @@ func keeps(path string) bool {
 	return api.MayBeKept(head[:n]) || filepath.Ext(path) == planExt
 }
 
-// mayKeep refuses to write a plan over a file that is none, or into a directory that is not there.
+// mayKeep refuses to overwrite a file that is no plan, or to write to a missing directory.
 func mayKeep(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -67,7 +67,7 @@ type previewed struct {
 	agents  []deploy.AgentChange
 }
 
-// planFiles makes plans that are kept in files, and reads them.
+// planFiles makes and reads kept plans.
 type planFiles struct {
 	*console
 	*location
@@ -76,7 +76,7 @@ type planFiles struct {
 	docs    *documents
 }
 
-// preview makes the plan of an export as a plan that is kept is made and compared.
+// preview plans an export in the way in which kept plans are made and compared.
 func (p *planFiles) preview(
 	ctx context.Context, x deploy.Export, opts deploy.CompareOptions,
 ) (previewed, error) {
@@ -100,7 +100,7 @@ func (p *planFiles) preview(
 	return out, nil
 }
 
-// keep makes a plan and writes it to a file, whole or not at all.
+// keep makes a plan and writes it to a file atomically.
 func (p *planFiles) keep(
 	ctx context.Context,
 	file string,
@@ -175,7 +175,7 @@ func (p *planFiles) command(file string) string {
 	return strings.Join(words, " ")
 }
 
-// shellWord quotes a word for a shell if it needs that.
+// shellWord quotes a word for a shell if necessary.
 func shellWord(s string) string {
 	plain := func(r rune) bool {
 		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) ||
@@ -319,8 +319,8 @@ func (p *planFiles) readKept(ctx context.Context, file *os.File) (*api.Kept, err
 	return k, opts.Check(k.Export.Model).Err()
 }
 
-// mayApply asks at a terminal before a plan deletes something or leaves it behind, and refuses one
-// that deletes more than it may.
+// mayApply asks at a terminal before a plan deletes resources or leaves them behind. It rejects a
+// plan that deletes more resources than permitted.
 func (e *exporter) mayApply(
 	ctx context.Context, x deploy.Export, planned []deploy.PlannedChange, f exportFlags,
 ) error {

@@ -13,7 +13,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// withTimeout bounds how long a command waits; 0: as long as it takes.
+// withTimeout bounds how long a command waits; 0: no limit.
 func withTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if d <= 0 {
 		return ctx, func() {}
@@ -105,10 +105,10 @@ type partlyDone struct {
 	changes []api.Changed
 }
 
-// Unwrap returns the error alone.
+// Unwrap returns the error without the changes.
 func (p *partlyDone) Unwrap() error { return p.error }
 
-// endedEarly explains the error of waiting that was ended early, and reports whether it was.
+// endedEarly explains an error if waiting was ended early, and reports whether it was.
 func (w *waiter) endedEarly(err error) (explained error, early bool) {
 	switch kind := fault.KindOf(err); {
 	case kind == fault.Canceled:
@@ -173,7 +173,7 @@ func (w *waiter) rest() rest {
 	return r
 }
 
-// someOf calls f with resources that have a status, until it returns false.
+// someOf calls f with resources of a status, until f returns false.
 func (w *waiter) someOf(ctx context.Context, status state.Status, f func(resource.ID) bool) {
 	_ = w.home.Resources(ctx, w.env, []string{"status=" + string(status)},
 		func(r *api.Resource) error {
@@ -201,7 +201,7 @@ func (r rest) unreached() string {
 	return "; unavailable is what is on " + named(r.down)
 }
 
-// maxUnfinished is how many resources a message names that are not finished.
+// maxUnfinished is how many unfinished resources a message names.
 const maxUnfinished = 3
 
 // notFinished names the resources that are still scheduled.

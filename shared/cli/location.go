@@ -22,14 +22,14 @@ type location struct {
 	data    string
 	api     string // the address of a server; "": the embedded home
 	project source.Project
-	// projectDir is where commands that work on no path look for the project file; "": around the
-	// working directory.
+	// projectDir is where commands without a path look for the project file; "": in the working
+	// directory and its parents.
 	projectDir string
 	others     []string // projects in the working directory, if it is not in a project
 }
 
-// pick returns the first value that is set: by a flag, an environment variable, the project file,
-// or the default.
+// pick returns the first non-empty value: of a flag, an environment variable, the project file, or
+// the default.
 func pick(flag, variable, project, fallback string) string {
 	for _, s := range []string{flag, os.Getenv(variable), project} {
 		if s != "" {
@@ -39,8 +39,8 @@ func pick(flag, variable, project, fallback string) string {
 	return fallback
 }
 
-// locate finds out which environment and data directory a command uses that works on path ("" if it
-// works on none).
+// locate determines the environment and the data directory of a command that works on path ("" if
+// it works on none).
 func (l *location) locate(path string) error {
 	if err := l.settle(path); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (l *location) settle(path string) error {
 	return nil
 }
 
-// remote reports whether a server is to be asked.
+// remote reports whether the home is a server.
 func (l *location) remote() bool { return l.api != "" }
 
 // fresh reports whether the data directory does not exist yet.
@@ -118,7 +118,7 @@ func (l *location) missing(names []string) error {
 	return e.WithHint("`southbound environments` lists them; `southbound apply PATH` makes it")
 }
 
-// tokenFile is the file in a data directory with the token that clients of its server have to show.
+// tokenFile is the file in a data directory with the token that clients must send to its server.
 const tokenFile = "api-token"
 
 // token returns the token to send to the server; "" if there is none. A token from a data directory

@@ -132,8 +132,7 @@ func (f *logFlags) query(args []string, now time.Time) (api.ActionQuery, error) 
 }
 
 const (
-	// followEvery is how often new actions are looked for, and followServer how often a server is
-	// asked for them.
+	// followEvery is how often new actions are polled, and followServer how often from a server.
 	followEvery  = 300 * time.Millisecond
 	followServer = time.Second
 )
@@ -194,7 +193,7 @@ func (p *actionPrinter) all(actions []api.Action) {
 	}
 }
 
-// action shows an action. same names the agents on which it was the same.
+// action shows an action. same names the agents with an equal action.
 func (p *actionPrinter) action(x *api.Action, same string) {
 	p.printf("%s  %-7s %-13s %-8s %s%s\n", x.Finished.UTC().Format("2006-01-02T15:04:05.000Z"),
 		x.Action, x.Outcome,

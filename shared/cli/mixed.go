@@ -41,7 +41,8 @@ func (d *documents) withDocuments(
 	return source.Merge(compiled, documents)
 }
 
-// bothProblems joins the problems of two parts of an input. An error that is none goes first.
+// bothProblems joins the problems of two parts of an input. An error that is no problem precedes
+// them.
 func bothProblems(errs ...error) error {
 	var all diag.Problems
 	more := 0
@@ -78,7 +79,7 @@ func unloaded(file string) diag.Problem {
 			"name with _ to keep it here"}
 }
 
-// withoutFormat warns of a file beside a model that may be meant as a document.
+// withoutFormat warns of a file beside a model that may be intended as a document.
 func withoutFormat(file string) diag.Problem {
 	return diag.Problem{Pos: diag.Pos{File: file, Line: 1, Column: 1},
 		Message: "the file has resources and is not a document: it lacks `southbound: 1`",

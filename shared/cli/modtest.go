@@ -143,7 +143,7 @@ func (t *moduleTests) open() error {
 	return fault.Wrap(fault.Usage, "module test", err)
 }
 
-// find finds the tests that are meant: scripts, and files in Python.
+// find returns the selected tests: scripts, and files in Python.
 func (t *moduleTests) find(args []string) (scripts, python []string, err error) {
 	if len(args) == 0 {
 		args = []string{filepath.Join(t.flags.module, "tests")}

@@ -51,7 +51,7 @@ func (t *moduleTests) bench(dir string) (modtest.Bench, error) {
 	return &bench{app: sub, dir: dir}, nil
 }
 
-// project makes a folder a project, as far as it is none: with the virtual environment and the
+// project turns a folder into a project, if it is none: with the virtual environment and the
 // modulepath of the module.
 func (t *moduleTests) project(dir string) error {
 	link := filepath.Join(dir, module.EnvDir)

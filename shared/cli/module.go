@@ -177,7 +177,7 @@ func (ms *modules) moduleUpdate() *cobra.Command {
 	)
 }
 
-// moduleEach is a command on all modules of the project, or on one.
+// moduleEach is a command for all modules of the project, or for one.
 func (ms *modules) moduleEach(
 	name, short string, do func(ctx context.Context, t *modtool.Tool, m *module.Module) error,
 ) *cobra.Command {
@@ -413,7 +413,7 @@ func (ms *modules) installCommand(of, name, short string, update bool) *cobra.Co
 	return cmd
 }
 
-// freezeCommand is that of a project or of a module.
+// freezeCommand makes the command freeze of a project or of a module.
 func (ms *modules) freezeCommand(of string) *cobra.Command {
 	var out, operator, name string
 	var recursive bool

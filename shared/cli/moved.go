@@ -47,8 +47,8 @@ func moved(k *api.Kept, now previewed) error {
 		Hint: "make the plan again: `southbound plan PATH --out FILE`"}
 }
 
-// begun reports whether a plan was exported before, and nothing else since: the command that applied
-// it may have been killed.
+// begun reports whether a plan was exported before, and nothing else since: the command that
+// applied it may have been killed.
 func begun(k *api.Kept, at api.Progress) bool {
 	fresh := at.Last == k.Last+1
 	return at.Applied != "" && at.Applied == k.Export.Expect && max(at.Released, at.Releasing) == at.Last &&
@@ -100,8 +100,8 @@ func became(w *deploy.PlannedChange) string {
 	return w.Action
 }
 
-// sameChanges reports whether two would make the same differences. One of them may have come from a
-// file or a server, so both are compared as they are written there.
+// sameChanges reports whether two planned changes have equal differences. One of them may have come
+// from a file or a server, so both are compared in their serialized form.
 func sameChanges(a, b *deploy.PlannedChange) bool {
 	if len(a.Changes)+len(b.Changes) == 0 {
 		return true

@@ -25,10 +25,10 @@ func originFlags(fl *pflag.FlagSet, o *state.Origin) {
 	fl.StringVar(&o.Commit, "commit", "", "commit of the documents (default: from CI or git)")
 }
 
-// gitSlow is how long git takes until people read that it is waited for.
+// gitSlow is how long git may take before people see a message about the wait.
 const gitSlow = 3 * time.Second
 
-// gitReader asks git about a directory.
+// gitReader queries git about a directory.
 type gitReader struct {
 	ctx context.Context
 	dir string
@@ -100,7 +100,7 @@ func userName() string {
 	return u.Username
 }
 
-// firstBytes cuts a text at a character so that it has at most so many bytes.
+// firstBytes truncates a text to at most so many bytes, at a character boundary.
 func firstBytes(s string, limit int) string {
 	if len(s) <= limit {
 		return strings.ToValidUTF8(s, "�")
@@ -108,8 +108,8 @@ func firstBytes(s string, limit int) string {
 	return strings.ToValidUTF8(s[:limit], "")
 }
 
-// gitOrigin asks git about the work tree that path is in. Changes that are not committed show at
-// the commit, as git describes them, and then its message is not theirs.
+// gitOrigin queries git about the work tree of path. Uncommitted changes are marked at the commit,
+// as git describe does. The message is then omitted, since it does not describe them.
 func gitOrigin(ctx context.Context, path string) state.Origin {
 	dir := path
 	if info, err := os.Stat(path); path == "-" || err != nil || !info.IsDir() {

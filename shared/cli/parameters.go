@@ -52,7 +52,7 @@ func (c *parameterCommands) getParameter(ctx context.Context, args []string) err
 	if c.json {
 		c.line(p)
 	} else {
-		c.printf("%s\n", []byte(p.Value)) // to the letter: scripts take it
+		c.printf("%s\n", []byte(p.Value)) // unchanged: scripts read it
 	}
 	return nil
 }

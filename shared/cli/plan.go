@@ -112,7 +112,7 @@ func (p *planner) sayIfNew(ctx context.Context) error {
 }
 
 // planNow makes a plan and shows it, and keeps it in a file if one is named. left names the agents
-// that an error has kept from being compared with reality.
+// that an error has prevented from being compared with reality.
 func (p *planner) planNow(ctx context.Context, path, out string, f exportFlags,
 	read, exitCode bool) (left []string, err error) {
 	if err := p.openToRead(ctx, path); err != nil {
@@ -180,7 +180,7 @@ func (p *planner) sayHeld(ctx context.Context, planned []deploy.PlannedChange) {
 	}
 	now, err := p.home.Progress(ctx, p.env)
 	if err != nil {
-		return // a plan does not need it
+		return // the plan is valid without it
 	}
 	if now.Halted {
 		p.say("the environment is halted: all of that would wait for `southbound unhalt`")
@@ -229,7 +229,7 @@ func changing(ids []resource.ID) string {
 	return fmt.Sprintf("%s and %d more change", ids[0], len(ids)-1)
 }
 
-// nothingToDo sums a plan up in which n resources are and nothing is to be done.
+// nothingToDo summarizes a plan of n resources without any work.
 func nothingToDo(n int) string {
 	if n == 1 {
 		return "nothing to do; it is as described"
@@ -237,7 +237,7 @@ func nothingToDo(n int) string {
 	return fmt.Sprintf("nothing to do; all %d are as described", n)
 }
 
-// planText sums a plan up in words.
+// planText summarizes a plan in words.
 func planText(summary map[string]int) string {
 	var parts []string
 	summary = maps.Clone(summary)
@@ -287,7 +287,7 @@ func (p *planner) validateCommand() *cobra.Command {
 				return err
 			}
 			problems := in.check(in.model)
-			if secrets && pick(p.api, "SOUTHBOUND_API", project.API, "") == "" { // else the server knows
+			if secrets && pick(p.api, "SOUTHBOUND_API", project.API, "") == "" { // otherwise the server knows
 				problems = append(problems, in.model.UnsetSecrets(func(ref resource.Secret) error {
 					_, err := local.ReadSecret(ref)
 					return err

@@ -6,7 +6,7 @@ import (
 	"southbound/shared/deploy"
 )
 
-// maxNewPlaces bounds how many places of new agents a plan lists.
+// maxNewPlaces is how many places of new agents a plan lists.
 const maxNewPlaces = 20
 
 // showAgents shows where the new agents of a plan are, and for which agents only secrets change. If
@@ -47,7 +47,7 @@ func showNew(c *console, agents []deploy.AgentChange) {
 	}
 }
 
-// anyReached reports whether an agent that is not new is reached in another way.
+// anyReached reports whether the address of an existing agent changes.
 func anyReached(agents []deploy.AgentChange) bool {
 	return slices.ContainsFunc(agents, func(a deploy.AgentChange) bool { return a.How != "" })
 }

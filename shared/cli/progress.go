@@ -23,7 +23,7 @@ const (
 	freshWait = 10 * time.Second
 )
 
-// count notes how much is left on each agent. It is called under the lock.
+// count counts the remaining resources of each agent. The caller holds the lock.
 func (p *progress) count(now api.Progress) {
 	if now.Left == nil && p.w.home != nil && time.Since(p.counted) >= countEvery {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -45,7 +45,7 @@ func (p *progress) count(now api.Progress) {
 	}
 }
 
-// slowest names the agents with the most to do, where there are several.
+// slowest names the agents with the most remaining work, if there are several.
 func (p *progress) slowest() string {
 	if len(p.totals) < 2 {
 		return ""
@@ -70,7 +70,7 @@ func (p *progress) slowest() string {
 	return text
 }
 
-// waits knows why agents are waited for.
+// waits records why agents are waited for.
 type waits struct {
 	mu  sync.Mutex
 	why map[waiting]wait
@@ -84,7 +84,7 @@ type wait struct {
 	at  time.Time
 }
 
-// note notes why an agent is waited for.
+// note records why an agent is waited for.
 func (w *waits) note(env, agent, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

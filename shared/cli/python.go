@@ -10,14 +10,14 @@ import (
 	"southbound/shared/lang/python"
 )
 
-// pythonVariable names a virtual environment, or a Python program, that handlers are run with.
+// pythonVariable names the virtual environment, or the Python program, that runs handlers.
 const pythonVariable = "SOUTHBOUND_PYTHON"
 
 // projectFile is the file in the data directory that names the project whose handlers were exported
 // last. Commands without a path find its virtual environment there.
 const projectFile = "project"
 
-// noteProject notes the project that was exported, if it has handlers.
+// noteProject records the project that was exported, if it has handlers.
 func (d *documents) noteProject() {
 	dir, err := filepath.Abs(dirOf(d.handled))
 	if err == nil && d.handled != "" && !d.remote() {
@@ -25,7 +25,7 @@ func (d *documents) noteProject() {
 	}
 }
 
-// dirOf returns the directory of a path that a command was given, which may be a file.
+// dirOf returns the directory of a path argument, which may be a file.
 func dirOf(path string) string {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		return filepath.Dir(path)
@@ -33,7 +33,7 @@ func dirOf(path string) string {
 	return path
 }
 
-// findPython returns the Python that handlers are run with, and where.
+// findPython returns the Python that runs handlers, and where it was found.
 func (d *documents) findPython() (path, dir string, err error) {
 	if said := os.Getenv(pythonVariable); said != "" {
 		return pythonAt(said)

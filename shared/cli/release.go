@@ -78,8 +78,8 @@ type releaseFlags struct {
 	allowDelete int // -1: any number
 }
 
-// mayRelease refuses a release that deletes more than it may, and asks at a terminal before one
-// that deletes or leaves behind anything.
+// mayRelease rejects a release that deletes more resources than permitted. At a terminal, it asks
+// before a release that deletes resources or leaves them behind.
 func (rl *releaser) mayRelease(ctx context.Context, number int, f releaseFlags) error {
 	_, sits := terminal(rl.stdin)
 	asks := sits && !f.yes
@@ -88,7 +88,7 @@ func (rl *releaser) mayRelease(ctx context.Context, number int, f releaseFlags) 
 	}
 	p, err := rl.home.Progress(ctx, rl.env)
 	if err != nil || p.Released == 0 || p.Released == number {
-		return err // without a version in force nothing is deleted
+		return err // without a version in force, no resource is deleted
 	}
 	d, err := rl.home.Compare(ctx, rl.env, p.Released, number, false)
 	if err != nil {

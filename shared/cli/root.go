@@ -123,7 +123,7 @@ func (a *app) addCommands(root *cobra.Command) {
 	)
 }
 
-// strictHelp makes the library's help and completion commands refuse unknown words, as our own
+// strictHelp makes the library's help and completion commands reject unknown words, as our own
 // commands do; by default they ignore them.
 func strictHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
@@ -151,10 +151,10 @@ func strictHelp(root *cobra.Command) {
 	}
 }
 
-// help is the run function of commands that only have subcommands: it shows them.
+// help is the run function of commands that only have subcommands: it shows the subcommands.
 func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// subcommand refuses an argument that is not a subcommand.
+// subcommand rejects an argument that is not a subcommand.
 func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -187,7 +187,7 @@ func (v *filled) Set(text string) error {
 	return nil
 }
 
-// flagError turns an error about a flag into one of ours.
+// flagError converts an error about a flag into one of ours.
 func flagError(cmd *cobra.Command, err error) error {
 	hint, text := "", err.Error()
 	var unknown *pflag.NotExistError
@@ -222,7 +222,7 @@ func words(cmd *cobra.Command) string {
 	return rest
 }
 
-// exactArgs is cobra.ExactArgs with an error of ours.
+// exactArgs is cobra.ExactArgs with one of our errors.
 func exactArgs(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -233,7 +233,7 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// atLeastOne is cobra.MinimumNArgs(1) with an error of ours.
+// atLeastOne is cobra.MinimumNArgs(1) with one of our errors.
 func atLeastOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -244,7 +244,7 @@ func atLeastOne(what string) cobra.PositionalArgs {
 	}
 }
 
-// atMostOne is cobra.MaximumNArgs(1) with an error of ours.
+// atMostOne is cobra.MaximumNArgs(1) with one of our errors.
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
@@ -255,7 +255,7 @@ func atMostOne(what string) cobra.PositionalArgs {
 	}
 }
 
-// notNegative refuses a negative duration, which would otherwise count as none.
+// notNegative rejects a negative duration, which would otherwise mean no limit.
 func notNegative(op, flag string, d time.Duration) error {
 	if d < 0 {
 		return fault.New(fault.Usage, op, "--%s is negative", flag).
@@ -264,8 +264,8 @@ func notNegative(op, flag string, d time.Duration) error {
 	return nil
 }
 
-// after makes the run function of a command that works on no path: it opens the home, by app.open
-// or app.openToRead, before it runs.
+// after makes the run function of a command without a path: it opens the home, by app.open or
+// app.openToRead, and then runs.
 func after(
 	open func(ctx context.Context, path string) error, run func(ctx context.Context, args []string) error,
 ) func(*cobra.Command, []string) error {

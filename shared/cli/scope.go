@@ -9,12 +9,12 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// scope is how the resources are that a filter selects, once the work on them has ended.
+// scope is the state of the resources that a filter selects, after the work on them has ended.
 type scope struct {
 	total  int
 	counts map[state.Status]int
-	wrong  []api.Group  // not as they should be, by status and reason, as far as they are shown
-	hidden state.Status // of the first that is not shown
+	wrong  []api.Group  // unhealthy, by status and reason, as far as they are shown
+	hidden state.Status // of the first omitted resource
 }
 
 // scopeOf reads the resources that the terms of a filter select; nil if the terms select
@@ -23,7 +23,7 @@ func (rs *results) scopeOf(ctx context.Context, terms []string) (*scope, error) 
 	terms = slices.DeleteFunc(slices.Clone(terms),
 		func(t string) bool { return strings.HasPrefix(t, "status=") })
 	if len(terms) == 0 {
-		return nil, nil // there is no scope
+		return nil, nil // all resources are selected
 	}
 	s := &scope{counts: map[state.Status]int{}}
 	for _, status := range api.Statuses() {
@@ -63,7 +63,7 @@ func (s *scope) add(r *api.Resource) {
 	}
 }
 
-// maxWrong bounds how many reasons for which something is wrong a summary lists.
+// maxWrong is how many reasons a summary lists for unhealthy resources.
 const maxWrong = 20
 
 // show lists the unhealthy resources of a scope.

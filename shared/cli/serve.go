@@ -48,7 +48,7 @@ func (s *homeServer) runCommand() *cobra.Command {
 		if err := s.locate(path); err != nil {
 			return err
 		}
-		s.api = "" // it serves the embedded home
+		s.api = "" // this process serves the embedded home
 		return s.openAt(ctx, s.data)
 	}
 	cmd := &cobra.Command{Use: "run",
@@ -122,7 +122,7 @@ func (s *homeServer) serveAPI(ctx context.Context, f serveFlags) error {
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(quiet{}, "", 0)}
 	api.Bound(server)
-	// first: scripts wait for it
+	// first: scripts wait for this line
 	s.say("listening on http://%s; the token is in %s", l.Addr(), filepath.Join(s.data, tokenFile))
 	keep.serve(s.env)
 	keep.wg.Go(keep.discover)
@@ -159,7 +159,7 @@ func (s *homeServer) keeper(ctx context.Context) *keeper {
 	return &keeper{server: s, ctx: ctx, got: map[string]bool{}}
 }
 
-// serve begins to serve an environment.
+// serve starts serving an environment.
 func (k *keeper) serve(env string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -170,10 +170,10 @@ func (k *keeper) serve(env string) {
 	k.wg.Go(func() { k.server.serve(k.ctx, env, env+": ") })
 }
 
-// discoverEvery is how often to look for environments that other processes have made.
+// discoverEvery is how often keeper looks for environments that other processes have created.
 const discoverEvery = 2 * time.Second
 
-// discover begins to serve all environments that exist.
+// discover starts serving all environments that exist.
 func (k *keeper) discover() {
 	for {
 		envs, err := k.server.own.Envs(k.ctx)
@@ -191,7 +191,7 @@ func (k *keeper) discover() {
 
 func (k *keeper) wait() { k.wg.Wait() }
 
-// check refuses an address that other machines can reach, unless that is allowed.
+// check rejects an address that other machines can reach, unless that is permitted.
 func (f *serveFlags) check() error {
 	if f.listen == "" {
 		if f.remote || len(f.hosts) > 0 {

@@ -122,7 +122,7 @@ func (sv *services) catalog(ctx context.Context, path string, f catalogFlags) er
 	return nil
 }
 
-// chosen returns the services that flags ask for.
+// chosen returns the services that the flags select.
 func chosen(all []definition.Service, f catalogFlags) ([]definition.Service, error) {
 	if (f.schema || f.dot) && f.service == "" {
 		return nil, fault.New(fault.Usage, "service catalog",

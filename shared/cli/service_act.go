@@ -14,7 +14,7 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// orderFlags are the flags of commands that order something.
+// orderFlags are the flags of commands that place an order.
 type orderFlags struct {
 	file    string
 	message string
@@ -69,7 +69,7 @@ const valuesHelp = " attr=value gives an attribute, whose type the definition ha
 	"NAME/identity. -f is a file with an object of attributes, as JSON or YAML; - is " +
 	"standard input."
 
-// orderCommands order instances of services, and changes of them.
+// orderCommands place orders for instances of services, and for changes of them.
 type orderCommands struct {
 	*console
 	*location
@@ -317,7 +317,7 @@ func (oc *orderCommands) placed(
 	if f.wait {
 		for n := range all {
 			i, of := &all[n], ""
-			if i.Identity != nil { // else it is called by its id
+			if i.Identity != nil { // otherwise its name is its id
 				of = " of " + i.ID
 			}
 			oc.say("%s: %s, as version %d%s", called(i), i.State, i.Version, of)
@@ -335,7 +335,7 @@ func (oc *orderCommands) placed(
 		}
 		id := "  " + i.ID
 		if i.Identity == nil {
-			id = "" // it is called that
+			id = "" // the name is the id
 		}
 		oc.printf(
 			"%s  %s  version %d%s\n",
@@ -364,7 +364,7 @@ func (oc *orderCommands) judge(
 	}
 	d, err := api.Diagnose(ctx, oc.home, o, oc.env, i)
 	if !i.Failed && err == nil && (len(d.Rejections) == 0 || d.Rejections[0].Version <= asked) {
-		return // that was before
+		return // that was earlier
 	}
 	oc.code = exitUnhealthy
 	switch {
@@ -391,7 +391,7 @@ func (oc *orderCommands) failedBecause(i *orders.Instance, d *api.Diagnosis) {
 			oc.complain("  %s", oneLine(hint))
 		}
 	}
-	if len(d.Failures)+len(d.Rejections) == 0 && i.Problem() != "" { // it could not be exported
+	if len(d.Failures)+len(d.Rejections) == 0 && i.Problem() != "" { // its export has failed
 		oc.complain("%s: %s", called(i), oneLine(i.Problem()))
 	}
 	name := i.ID

@@ -131,7 +131,7 @@ func (ic *instanceCommands) showInstance(i *orders.Instance) {
 	ic.sets(i)
 }
 
-// sets shows the sets of attributes beside each other, a row each attribute.
+// sets shows the sets of attributes in columns, a row for each attribute.
 func (ic *instanceCommands) sets(i *orders.Instance) {
 	var names []string
 	var all []orders.Attributes

@@ -103,7 +103,7 @@ type servicePlanner struct {
 	orders   api.Orders
 	services []definition.Service
 	bundle   state.Blob
-	known    map[string]*orders.Instance // as they are now, by id
+	known    map[string]*orders.Instance // in their current state, by id
 }
 
 // plan shows the changes of a version of a service; was is nil for a new version, is is nil for an

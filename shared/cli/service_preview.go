@@ -41,7 +41,7 @@ func (oc *orderCommands) preview(ctx context.Context, d orders.Draft) error {
 	}
 	name := called(&p.Instance)
 	if p.Instance.Identity == nil && d.Create != nil {
-		name = "an instance of " + p.Instance.Service // its id would be another one
+		name = "an instance of " + p.Instance.Service // the actual id will be another one
 	}
 	oc.printf("%s: %s\n", name, strings.Join(p.Path, " → "))
 	showAttributes(oc.console, before(is), now(&p.Instance))
@@ -98,7 +98,7 @@ func sameJSON(a, b any) bool {
 	return err == nil && other == nil && string(x) == string(y)
 }
 
-// showLines shows steps of a plan, and sums them up.
+// showLines shows steps of a plan, and summarizes them.
 func showLines(c *console, lines []api.PlanLine) {
 	var planned []deploy.PlannedChange
 	for i := range lines {

@@ -175,8 +175,9 @@ func (r *rolloutRun) work(all []orders.RolloutInstance) []orders.RolloutInstance
 	return out
 }
 
-// betweenWaves reports whether the last rollout was to the current model, and has moved instances well.
-// The other instances wait for the gate then. If one has failed, moving it again may open the gate.
+// betweenWaves reports whether the last rollout was to the current model, and all moved instances
+// are healthy. The other instances then wait for the gate. If one has failed, moving it again may
+// open the gate.
 func betweenWaves(all []orders.RolloutInstance) bool {
 	last := lastMoved(all)
 	return last != nil && last.Moved == last.Target && !last.Back &&
@@ -201,7 +202,8 @@ func toBringBack(all []orders.RolloutInstance) []orders.RolloutInstance {
 	return out
 }
 
-// lastMoved returns the instance that a rollout has moved last; nil: none has moved any.
+// lastMoved returns the instance that a rollout has moved last; nil: no rollout has moved an
+// instance.
 func lastMoved(all []orders.RolloutInstance) *orders.RolloutInstance {
 	var last *orders.RolloutInstance
 	for i := range all {
@@ -213,8 +215,7 @@ func lastMoved(all []orders.RolloutInstance) *orders.RolloutInstance {
 	return last
 }
 
-// eachWave moves the instances of each wave, and ends with one that does not go well or with a closed
-// gate.
+// eachWave moves the instances of each wave. It stops after a wave that fails or a closed gate.
 func (r *rolloutRun) eachWave(
 	ctx context.Context, work []orders.RolloutInstance, waves [][]string,
 ) error {
@@ -252,8 +253,8 @@ func (r *rolloutRun) eachWave(
 	return nil
 }
 
-// passed checks the gate behind a wave, or with wave 0 before the first one, and reports whether the
-// rest may go on.
+// passed checks the gate after a wave, or with wave 0 before the first one, and reports whether the
+// rollout may continue.
 func (r *rolloutRun) passed(
 	ctx context.Context, of asked, wave int, rest []string,
 ) (bool, error) {
@@ -271,7 +272,7 @@ func (r *rolloutRun) passed(
 	return false, nil
 }
 
-// wave moves some instances and waits for them; false: one of them was refused, or has failed.
+// wave moves some instances and waits for them; false: the move of one was rejected, or has failed.
 func (r *rolloutRun) wave(
 	ctx context.Context, number int, part []orders.RolloutInstance,
 ) (bool, error) {
@@ -310,7 +311,7 @@ func (r *rolloutRun) wave(
 	return well, nil
 }
 
-// isRefusal reports whether an error is about the instance that was to be moved.
+// isRefusal reports whether an error concerns the instance that was to be moved.
 func isRefusal(err error) bool {
 	return fault.Is(err, fault.Refused) || fault.Is(err, fault.Conflict) ||
 		fault.Is(err, fault.Invalid)
@@ -324,7 +325,7 @@ func firstOf(err error) string {
 	return err.Error()
 }
 
-// ask asks for a move, unless that was done before.
+// ask requests a move, unless an earlier run has requested it.
 func (r *rolloutRun) ask(
 	ctx context.Context, one *orders.RolloutInstance,
 ) (orders.Instance, error) {
@@ -391,7 +392,7 @@ func (r *rolloutRun) hint() {
 		"moved", r.service)
 }
 
-// show sums up.
+// show summarizes the rollout.
 func (r *rolloutRun) show(all int) {
 	if r.json {
 		r.line(r.done)
@@ -426,7 +427,7 @@ func (r *rolloutRun) show(all int) {
 	r.printf("%s\n", strings.Join(parts, ", "))
 }
 
-// names returns how instances are called.
+// names returns the names of instances for people.
 func names(all []orders.RolloutInstance) []string {
 	out := make([]string, len(all))
 	for i := range all {

@@ -42,7 +42,7 @@ func (v *serviceViews) ordered(
 	})
 }
 
-// reference reads how an instance is named: its id, or NAME/identity.
+// reference parses the name of an instance: its id, or NAME/identity.
 func reference(text string) orders.Ref {
 	if service, identity, is := strings.Cut(text, "/"); is {
 		return orders.Ref{Service: service, ID: "identity=" + identity}
@@ -126,7 +126,7 @@ func counted(s *orders.Summary) string {
 	return fmt.Sprintf("%d: %s", s.Total, strings.Join(parts, ", "))
 }
 
-// worst returns the label that is to be seen of instances.
+// worst returns the most severe label of instances.
 func worst(s *orders.Summary) string {
 	switch {
 	case s == nil:
@@ -423,7 +423,7 @@ func (cp *completer) offerServices(ctx context.Context, _ string) []string {
 	return out
 }
 
-// offerInstances returns instances by their services and identities, once the service is typed.
+// offerInstances completes instances by their services and identities, after the service is typed.
 func (cp *completer) offerInstances(ctx context.Context, word string) []string {
 	service, _, typed := strings.Cut(word, "/")
 	var out []string

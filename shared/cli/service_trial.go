@@ -51,7 +51,7 @@ func (se *serviceExporter) trials(
 	return mistakes.Err()
 }
 
-// ofValues are the codes of problems that other values of attributes may not have.
+// ofValues are the codes of problems that may not occur with other values of attributes.
 func ofValues() []string {
 	return []string{eval.CodePlugin, eval.CodeTypeCondition, eval.CodeLimit}
 }
@@ -107,7 +107,7 @@ func (se *serviceExporter) try(
 	return opts.Check(m), nil
 }
 
-// lostPasswords keeps the passwords of one compile, and forgets them with it.
+// lostPasswords holds the passwords of one compile in memory only.
 type lostPasswords struct {
 	mu   sync.Mutex
 	made map[string]string

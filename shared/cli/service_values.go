@@ -21,8 +21,8 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// The bounds of files with attributes, and with an order of several instances. Longer ones are refused
-// before they are parsed.
+// The size limits of files with attributes, and with an order of several instances. Longer files
+// are rejected before parsing.
 const (
 	besideAttributes = 8 << 10
 	maxAttributes    = inventory.MaxAttributes + besideAttributes
@@ -54,7 +54,7 @@ func (oc *orderCommands) readOrder(name string, limit int) (any, error) {
 	d.UseNumber()
 	var v any
 	if d.Decode(&v) == nil && !d.More() {
-		return v, nil // numbers as they were written
+		return v, nil // numbers keep their written form
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
@@ -127,7 +127,7 @@ func (r *yamlReader) scalar(n *yaml.Node) any {
 		return n.Value
 	case "!!int", "!!float":
 		if v, wrong := jsonValue(n.Value); wrong == "" {
-			return v // as it is written: with all digits, and a float that is whole as a float
+			return v // in its written form: with all digits, and a whole float as a float
 		}
 	}
 	var v any
@@ -146,7 +146,7 @@ type given struct {
 	edits      []inventory.Edit // edits of a path that goes into attributes
 }
 
-// typedValues reads attr=value and attr:=JSON, as the definition has the types.
+// typedValues parses attr=value and attr:=JSON with the types of the definition.
 func typedValues(s *definition.Service, terms []string, edits bool) (given, error) {
 	g := given{attributes: map[string]any{}}
 	var problems diag.Problems
@@ -180,7 +180,7 @@ func typedValues(s *definition.Service, terms []string, edits bool) (given, erro
 			ID: strconv.Itoa(n + 1), Operation: inventory.Replace, Target: name, Value: v,
 		})
 	}
-	if len(g.edits) > 0 { // all of them are done, or none
+	if len(g.edits) > 0 { // the edits are applied all or none
 		for _, name := range slices.Sorted(maps.Keys(g.attributes)) {
 			g.edits = append(g.edits, inventory.Edit{
 				ID: name, Operation: inventory.Replace, Value: g.attributes[name],
@@ -191,7 +191,7 @@ func typedValues(s *definition.Service, terms []string, edits bool) (given, erro
 	return g, problems.Err()
 }
 
-// added puts values of a list that were given one by one together.
+// added combines values of a list that were given one by one.
 func added(is, v any) any {
 	before, ok := is.([]any)
 	list, also := v.([]any)
@@ -201,7 +201,7 @@ func added(is, v any) any {
 	return v
 }
 
-// assignment splits attr=value, or attr:=JSON, where the path of the attribute may have keys.
+// assignment splits attr=value, or attr:=JSON; the path of the attribute may have keys.
 func assignment(term string) (name, value string, raw, ok bool) {
 	inside := false
 	for i := 0; i < len(term); i++ {
@@ -275,7 +275,7 @@ func embeddedOf(p *definition.Part, name string) *definition.Embedded {
 	return nil
 }
 
-// relationValue reads the name of an instance; where there may be several, it is one of them.
+// relationValue parses the name of an instance; for a relation to several, it is one of them.
 func relationValue(r *definition.Relation, text string) any {
 	if rest, is := strings.CutPrefix(text, r.Service+"/"); is {
 		text = "identity=" + rest
@@ -289,7 +289,7 @@ func relationValue(r *definition.Relation, text string) any {
 	return text
 }
 
-// attributeValue reads a value as one of an attribute. A list is given as JSON, or one by one.
+// attributeValue parses a value of an attribute. A list is given as JSON, or one item at a time.
 func attributeValue(at *definition.Attribute, text string) (any, string) {
 	if text == "null" && at.Optional() && (at.List() || at.Base() != "string") {
 		return nil, ""
@@ -337,7 +337,7 @@ func oneValue(base, text string) (any, string) {
 	return jsonValue(text)
 }
 
-// byName writes names of instances in relations as the API takes them: NAME/identity becomes
+// byName converts names of instances in relations to the form of the API: NAME/identity becomes
 // identity=…
 func byName(p *definition.Part, set map[string]any) {
 	name := func(r *definition.Relation, v any) any {

@@ -23,7 +23,7 @@ func (oc *orderCommands) waitForTransfers(
 	began := clock.Now()
 	for n := range all {
 		for !all[n].Settled {
-			// when it is cut short, asking fails
+			// if the sleep is interrupted, the next request fails
 			_ = clock.Sleep(ctx, nextPoll(clock.Now().Sub(began)))
 			before := all[n].State
 			i, err := o.Instance(ctx, oc.env, orders.Ref{Service: all[n].Service, ID: all[n].ID})

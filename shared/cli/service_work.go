@@ -78,10 +78,10 @@ func sayUnserved(s *session, all ...orders.Instance) {
 		"so does an order with --wait")
 }
 
-// pollServicesEvery is how often an environment without services is asked whether it has got some.
+// pollServicesEvery is how often an environment without services is checked for new ones.
 const pollServicesEvery = time.Second
 
-// serveOrders works on the orders of an environment until ctx ends, from when it has services.
+// serveOrders processes the orders of an environment until ctx ends, as soon as it has services.
 func (o *orderServer) serveOrders(ctx context.Context, env, label string) {
 	for {
 		_, err := o.own.Definitions().Bundle(ctx, env)
@@ -100,7 +100,8 @@ func (o *orderServer) serveOrders(ctx context.Context, env, label string) {
 	}
 }
 
-// callCallbacks calls the callbacks of an environment until ctx ends, unless another process does.
+// callCallbacks delivers the webhooks of an environment until ctx ends, unless another process
+// does.
 func (o *orderServer) callCallbacks(ctx context.Context, env, label string) {
 	failed := func(err error) { o.say("southbound: %s%v", label, err) }
 	for ctx.Err() == nil {

@@ -53,7 +53,7 @@ type session struct {
 	calls   atomic.Pointer[platform.Calls] // of handlers here; nil: none runs here
 	// children are the programs that this process has started
 	children children
-	// how long that may take to finish when the program is asked to stop
+	// how long the handlers may take to finish when the program is asked to stop
 	grace time.Duration
 }
 
@@ -94,7 +94,7 @@ func (s *session) openToRead(ctx context.Context, path string) error {
 	return s.openAt(ctx, s.scratch)
 }
 
-// open opens the home, and makes it if it does not exist.
+// open opens the home, and creates it if it does not exist.
 func (s *session) open(ctx context.Context, path string) error {
 	if err := s.location.locate(path); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (s *session) open(ctx context.Context, path string) error {
 	return s.reach(ctx)
 }
 
-// reach is open for a command that has called locate already.
+// reach is open for a command that has already called locate.
 func (s *session) reach(ctx context.Context) error {
 	if s.location.remote() {
 		return s.connect()
@@ -181,7 +181,7 @@ func (c *children) end(say *console) {
 	}
 }
 
-// connect makes commands ask a server.
+// connect makes commands send requests to a server.
 func (s *session) connect() error {
 	token, err := s.location.token()
 	if err != nil {
@@ -207,7 +207,7 @@ func (s *session) connect() error {
 	return nil
 }
 
-// there refuses an environment that does not exist.
+// there rejects an environment that does not exist.
 func (s *session) there(ctx context.Context) error {
 	names, err := s.home.Environments(ctx)
 	if err != nil || slices.Contains(names, s.location.env) {
@@ -224,8 +224,7 @@ func (s *session) openExisting(ctx context.Context) error {
 	return s.there(ctx)
 }
 
-// reading makes the run function of a command that works on no path and needs an environment that
-// exists.
+// reading makes the run function of a command without a path that needs an existing environment.
 func (s *session) reading(
 	run func(ctx context.Context, args []string) error,
 ) func(*cobra.Command, []string) error {

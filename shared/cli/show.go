@@ -128,7 +128,7 @@ func (c *resourceCommands) attributes(d *api.Detail) {
 	c.printf("\nattributes\n")
 	for _, name := range slices.Sorted(maps.Keys(d.Desired)) {
 		if diffview.OfHandler(name) {
-			continue // actions name the code that ran
+			continue // actions name the code of their run
 		}
 		want := c.style("").Value(d.Desired[name])
 		c.printf("  %s: %s\n", name, want)

@@ -16,7 +16,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// statusCommands is status: it shows how an environment is.
+// statusCommands is status: it shows the state of an environment.
 type statusCommands struct {
 	*console
 	*location
@@ -90,7 +90,7 @@ func interruptedText(ids []resource.ID) string {
 	return "; interrupted in the middle: " + firstIDs(ids, maxUnfinished)
 }
 
-// maxAgents bounds how many agents the status names.
+// maxAgents is how many agents the status names.
 const maxAgents = 10
 
 func (c *statusCommands) agentsText(agents []api.Agent) {
@@ -128,7 +128,7 @@ func (c *statusCommands) statusJSON(
 	return nil
 }
 
-// ill reports whether anything is wrong with the environment.
+// ill reports whether the environment has unhealthy resources.
 func ill(counts map[state.Status]int) bool {
 	return slices.ContainsFunc(api.Unhealthy(), func(s state.Status) bool { return counts[s] > 0 })
 }
@@ -161,7 +161,7 @@ type problemList struct {
 	described func(id string) diag.Pos // where a resource is written; nil: not known
 }
 
-// group writes the resources that something is wrong with for one reason.
+// group writes the unhealthy resources with one reason.
 func (p *problemList) group(g api.Group) {
 	if g.Agent != "" && g.Status == state.StatusUnavailable {
 		p.unreachable(g)
@@ -191,7 +191,7 @@ func (p *problemList) group(g api.Group) {
 	}
 }
 
-// single writes each resource that something is wrong with.
+// single writes each unhealthy resource.
 func (p *problemList) single(health api.Health) {
 	for i := range health.Single {
 		x := &health.Single[i]

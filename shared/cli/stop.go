@@ -17,7 +17,7 @@ const (
 	// defaultGrace is how long running handlers may take to finish after the program was asked to
 	// stop.
 	defaultGrace = 30 * time.Second
-	// lastResort is how long after that the program may take to end.
+	// lastResort is how long after that limit the program may take to end.
 	lastResort = 10 * time.Second
 	// cleanUp is how long handlers may take to end the processes they have started, such as
 	// commands, when the program ends immediately.
@@ -25,7 +25,7 @@ const (
 	// oneStop is how long equal signals count as one: programs such as timeout(1) send theirs to
 	// this process and to its group.
 	oneStop = time.Second
-	// maxLate is how many resources are named that have not finished.
+	// maxLate is how many unfinished resources are named.
 	maxLate = 10
 )
 
@@ -44,9 +44,9 @@ func graceOf() (time.Duration, error) {
 	return d, nil
 }
 
-// watch ends the program after it was asked to stop, when it is asked again or when it takes too
-// long: a handler, a machine or a disk may hang. That loses nothing, as a crash does not. The result
-// ends the watch.
+// watch ends the program after it was asked to stop, if it is asked again or takes too long: a
+// handler, a machine or a disk may hang. No data is lost, as after a crash. Calling the result ends
+// the watch.
 func (s *session) watch(ctx context.Context) (stop func()) {
 	asked := make(chan os.Signal, 4)
 	signal.Notify(asked, stopSignals()...)
@@ -58,7 +58,7 @@ func (s *session) watch(ctx context.Context) (stop func()) {
 		case <-ctx.Done():
 		}
 		first := <-asked              // it has ended ctx
-		signal.Ignore(syscall.SIGHUP) // a terminal that is closed sends it more than once
+		signal.Ignore(syscall.SIGHUP) // closing a terminal sends it more than once
 		late, release := patience.After(s.grace + lastResort)
 		defer release()
 		same, stop := patience.After(oneStop)
@@ -74,7 +74,7 @@ func (s *session) watch(ctx context.Context) (stop func()) {
 }
 
 // stopAgain waits for a reason to end immediately, after a first signal, and returns it; "" if the
-// program has ended before. Until same is closed, signals equal to the first are part of it.
+// program has ended before. Until same is closed, signals equal to the first count as part of it.
 func stopAgain(
 	first os.Signal, asked <-chan os.Signal, same, late, ended <-chan struct{},
 ) (why string) {

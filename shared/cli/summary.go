@@ -18,8 +18,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// progress shows how far the work is: by one line that is updated in place on a terminal, by a line
-// from time to time elsewhere.
+// progress shows the progress of the work: by one line that is updated in place on a terminal, by a
+// line at intervals elsewhere.
 type progress struct {
 	w     *waiter
 	mu    sync.Mutex
@@ -32,7 +32,7 @@ type progress struct {
 	since map[resource.ID]time.Time // when a running resource was first seen running
 	left  int
 	total int
-	bad   map[state.Status]int // the fewest that were failed or unavailable at a time
+	bad   map[state.Status]int // the lowest counts of failed and unavailable resources
 	wrote bool
 	// By agent: the number of scheduled and of remaining resources. counted is when all were
 	// counted.
@@ -130,10 +130,11 @@ func (p *progress) runs(now api.Progress, at time.Time) string {
 	return text
 }
 
-// slowAfter is how long something has to run until its time is shown.
+// slowAfter is how long a resource has to run until its time is shown.
 const slowAfter = 3 * time.Second
 
-// waitsFor names the agents that have work but are not served, if nothing has moved for a while.
+// waitsFor names the agents that have work but are not served, if there was no progress for a
+// while.
 func waitsFor(now api.Progress, still time.Duration) string {
 	if still < stuckAfter || len(now.Running)+len(now.Held) > 0 || len(now.Lanes) == 0 {
 		return ""
@@ -152,7 +153,7 @@ func waitsFor(now api.Progress, still time.Duration) string {
 	return ", waits for a process that serves " + text
 }
 
-// show writes a line of progress when it is time for one.
+// show writes a line of progress when it is due.
 func (p *progress) show(line func() string) {
 	every := 5 * time.Second
 	if p.live {
@@ -173,7 +174,7 @@ func (p *progress) show(line func() string) {
 	p.wrote = true
 }
 
-// sent shows how far an upload is.
+// sent shows the progress of an upload.
 func (p *progress) sent(s api.Sent) {
 	p.show(func() string {
 		return fmt.Sprintf("sent %d of %s, %.1f of %.1f MB", s.Files, plural(s.OfFiles, "file"),

@@ -62,7 +62,7 @@ func (s *switches) switchCommand(
 		})}
 }
 
-// pause pauses an agent. The agent may be one that no version has yet.
+// pause pauses an agent. The agent need not be in any version yet.
 func (s *switches) pause(ctx context.Context, agent string) error {
 	agents, err := s.home.Agents(ctx, s.env)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 const targetHelp = "With a FILTER it handles matching resources and those that they require; all " +
 	"others stay as they are.\n" + filterHelp
 
-// pathAndFilter wants a path and takes the terms of a filter.
+// pathAndFilter requires a path and accepts the terms of a filter.
 func pathAndFilter(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return exactArgs(1, "one path")(cmd, args)
@@ -126,7 +126,7 @@ func (e *exporter) applyInWaves(
 		return cutShort(ctx, err)
 	}
 	if len(waves) == 0 && f.waves.batch != "" {
-		x.Check = false // all was read, and is as described
+		x.Check = false // everything was read, and has its described state
 	}
 	of, err := e.waiter.mark(ctx)
 	if err != nil {

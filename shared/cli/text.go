@@ -74,8 +74,8 @@ func fitted(line string, columns int) string {
 	return cut(line, columns-1) + "…"
 }
 
-// painted is text with colour codes that paint has put there; everything else that is written for
-// people is made harmless.
+// painted is text with colour codes that paint has added; all other text for people is made
+// harmless.
 type painted string
 
 // harmless returns the arguments of a format with control characters escaped, because ids, reasons
@@ -115,7 +115,7 @@ func cut(line string, columns int) string {
 	return line
 }
 
-// firstIDs names the first few of ids.
+// firstIDs names the first ids.
 func firstIDs(ids []resource.ID, limit int) string {
 	return moreIDs(ids[:min(len(ids), limit)], len(ids))
 }

@@ -112,13 +112,13 @@ func (c *typeCommands) writePages(types []api.Type, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { // pages are for all
+	if err := os.MkdirAll(dir, 0o755); err != nil { // all users may read the pages
 		return fault.Wrap(fault.Unavailable, "make a directory", err)
 	}
 	pages := typefile.Pages(r)
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(pages[name]), 0o644); err != nil {
-			// pages are for all
+			// all users may read the pages
 			return fault.Wrap(fault.Unavailable, "write a page", err)
 		}
 	}

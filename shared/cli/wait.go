@@ -28,11 +28,11 @@ type waited struct {
 type asked struct {
 	since   string // id of the last action before it asked
 	version int    // count only actions for this version; 0: any
-	nothing bool   // it asked for no comparison with reality
-	idle    bool   // it asked for nothing at all
+	nothing bool   // the request compares nothing with reality
+	idle    bool   // the request has no work
 	filter  state.Filter
-	// unwell are the resources that something was wrong with, and last the last version, when it
-	// asked.
+	// unwell are the resources that were unhealthy at the time of the request, and last is the last
+	// version then.
 	unwell map[resource.ID]bool
 	last   int
 }
@@ -45,7 +45,7 @@ type waiter struct {
 	*session
 }
 
-// mark notes from where on to count.
+// mark records the point from which changes are counted.
 func (w *waiter) mark(ctx context.Context) (asked, error) {
 	of := asked{}
 	if !w.remote() {
@@ -88,8 +88,8 @@ func (w *waiter) recovered(ctx context.Context, of asked) (int, error) {
 	return n, err
 }
 
-// matching returns the part of a filter that can be applied to an action afterwards: the terms that
-// a repair does not change.
+// matching returns the terms of a filter that can be applied to an action afterwards: those that a
+// repair does not change.
 func matching(terms []string) state.Filter {
 	terms = slices.DeleteFunc(slices.Clone(terms),
 		func(t string) bool {
@@ -149,9 +149,9 @@ func (w *waiter) poll(ctx context.Context, of asked, pr *progress) (waited, erro
 	clock := local.Clock{}
 	began := clock.Now()
 	left := -1
-	var away, still time.Duration // how long it waited since the last answer, and the last move
+	var away, still time.Duration // the time since the last answer, and since the last progress
 	for wait := !of.idle; ; wait = true {
-		if wait { // when it is cut short, asking fails
+		if wait { // if the sleep is interrupted, the next request fails
 			pause := nextPoll(clock.Now().Sub(began))
 			_ = clock.Sleep(ctx, pause)
 			away, still = away+pause, still+pause

@@ -20,20 +20,20 @@ type waves struct {
 	waiter *waiter
 }
 
-// round is work that is done in waves.
+// round is work in waves.
 type round struct {
 	terms []string // of the filter of the command
 	flags waveFlags
 	waves [][]string
 	of    asked
-	// do asks for the work of a wave.
+	// do requests the work of a wave.
 	do func(wave []string, last bool) error
 }
 
-// eachWave asks for the work of each wave, and waits for it. With --batch it stops when a wave has
-// left something that matches and is not well, or when the gate behind it is closed, and leaves the
-// agents after it as they are. So it does in any case from a wave on that is refused; that of the
-// first is an error, as nothing was done.
+// eachWave requests the work of each wave, and waits for it. With --batch it stops, and leaves the
+// remaining agents unchanged, if a wave has left an unhealthy resource that matches, or if the gate
+// after the wave is closed. It always stops at a wave that is rejected. A rejection of the first
+// wave is returned as an error, as nothing was done.
 func (v *waves) eachWave(ctx context.Context, r round) (done waited, err error) {
 	waves := r.waves
 	if len(waves) == 0 {
@@ -71,12 +71,12 @@ func (v *waves) eachWave(ctx context.Context, r round) (done waited, err error) 
 func (v *waves) waitMore(ctx context.Context, of asked, before waited) (waited, error) {
 	done, err := v.waiter.wait(ctx, of)
 	if err == nil && !v.remote() {
-		done.Did.fixed += before.Did.fixed // each wait counts its own
+		done.Did.fixed += before.Did.fixed // each wait counts its own corrections
 	}
 	return done, err
 }
 
-// mayGoOn reports whether wave i went well and the gate behind it is open.
+// mayGoOn reports whether wave i succeeded and the gate after it is open.
 func (v *waves) mayGoOn(
 	ctx context.Context, r round, i int, done waited,
 ) (waited, bool, error) {
@@ -166,7 +166,7 @@ func (v *waves) unwell(ctx context.Context, terms []string) (int, error) {
 	return n, nil
 }
 
-// maxNamed bounds how many agents of a wave are named.
+// maxNamed is how many agents of a wave are named.
 const maxNamed = 5
 
 // named names the first few agents.

@@ -11,7 +11,7 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// busy notes which agents have work, and which could not be read.
+// busy records which agents have work, and which could not be read.
 type busy struct{ works, unread map[string]bool }
 
 func newBusy() busy { return busy{map[string]bool{}, map[string]bool{}} }
@@ -64,8 +64,8 @@ func describedIn(m *model.Model) []string {
 	return out
 }
 
-// workloadOf returns the agents with work of an export, by a plan that was made without reading
-// and, if the machines were read, by one that was made with it (nil: they were not).
+// workloadOf returns the agents with work of an export, from a plan that was made without reading
+// and, if the machines were read, from one that was made with reading (nil: they were not).
 func workloadOf(x deploy.Export, f waveFlags, plan, read []deploy.PlannedChange) workload {
 	w := workload{known: agentsIn(plan)}
 	if f.batch == "" {
