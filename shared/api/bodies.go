@@ -25,12 +25,12 @@ import (
 // The times that a client has.
 const (
 	refusedTime = time.Second      // for the remaining body of a rejected request
-	bodyTime    = 5 * time.Minute  // for a body that is not a file: at most 8 MB
-	silentTime  = 30 * time.Second // between two pieces of any
+	bodyTime    = 5 * time.Minute  // for a body of at most 8 MB that is not a file
+	silentTime  = 30 * time.Second // between two pieces of any body
 )
 
-// patient is the body of a request: it may not be silent for long between two pieces, nor take
-// longer as a whole than its context has, see patience.Left.
+// patient is the body of a request: it limits the time between two pieces, and the total time to
+// that of its context, see patience.Left.
 type patient struct {
 	io.ReadCloser
 	rc  *http.ResponseController
@@ -47,7 +47,7 @@ func (p patient) Read(b []byte) (int, error) {
 	// if no deadline can be set, the server has limits of its own
 	_ = p.rc.SetReadDeadline(late)
 	n, err := p.ReadCloser.Read(b)
-	if err != nil { // the server goes on to read, to notice that the client goes away
+	if err != nil { // the server continues to read, to notice that the client disconnects
 		_ = p.rc.SetReadDeadline(time.Time{})
 	}
 	return n, err // io.EOF must stay itself
@@ -95,7 +95,7 @@ func (b *bodies) bounded(c huma.Context, next func(huma.Context)) {
 	next(c)
 }
 
-// tooLong is the error of a body about services that is longer than its operation takes.
+// tooLong is the error of a body about services that is longer than its operation permits.
 func tooLong(op *huma.Operation) *ErrorBody {
 	return problemWith(http.StatusRequestEntityTooLarge, Failure{Kind: fault.Invalid,
 		Message: fmt.Sprintf("the body has %d bytes or more", op.MaxBodyBytes),
@@ -110,7 +110,7 @@ type gathered struct {
 	body io.Reader
 }
 
-// humaContext has another name than its method.
+// humaContext renames huma.Context, whose name equals that of a method.
 type humaContext huma.Context
 
 // BodyReader implements huma.Context.
@@ -144,7 +144,7 @@ func readable(c huma.Context, next func(huma.Context)) {
 	next(gathered{c, body})
 }
 
-// unpacked returns a body as it was before it was compressed.
+// unpacked returns a body decompressed.
 func unpacked(encoding string, body io.Reader) (io.Reader, error) {
 	switch strings.ToLower(encoding) {
 	case "", "identity":

@@ -27,14 +27,14 @@ import (
 type ClientConfig struct {
 	// URL is the address of the API, such as http://127.0.0.1:8300.
 	URL string
-	// Token is the bearer, "" for none.
+	// Token is the bearer token, "" for none.
 	Token string
 	// Transport makes requests; nil: a copy of http.DefaultTransport.
 	Transport http.RoundTripper
-	// Sign, when not nil, returns a transport that signs for the region of a server which wants
-	// signatures; region may be "".
+	// Sign, if not nil, returns a transport that signs requests for the region of a server which
+	// requires signatures; region may be "".
 	Sign func(ctx context.Context, host, region string) (http.RoundTripper, error)
-	// Clock waits between tries; nil: the clock of the system.
+	// Clock waits between attempts; nil: the clock of the system.
 	Clock state.Clock
 	// Program names the caller to the server.
 	Program string
@@ -46,13 +46,12 @@ type ClientConfig struct {
 // code that requests share is in connection.
 type Client struct{ *connection }
 
-// connection makes requests to a server: it signs them, and makes them again after faults that
-// pass.
+// connection makes requests to a server: it signs them, and retries them after temporary errors.
 type connection struct {
 	ClientConfig
 	base *url.URL
 	http *http.Client // to the API
-	bare *http.Client // to wherever uploads go
+	bare *http.Client // to the addresses of uploads
 
 	mu     sync.Mutex
 	about  *Discovery
@@ -62,7 +61,7 @@ type connection struct {
 
 var _ Home = (*Client)(nil)
 
-// NewClient returns a client. Nothing is asked before the first call.
+// NewClient returns a client. It makes no request before the first call.
 func NewClient(c ClientConfig) (*Client, error) {
 	base, err := serverURL(c.URL)
 	if err != nil {
@@ -112,7 +111,7 @@ func loopback(host string) bool {
 	return err == nil && a.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// functionURL reports whether a host is one of function URLs, which want signatures.
+// functionURL reports whether a host is that of a function URL, which requires signatures.
 func functionURL(host string) (region string, is bool) {
 	name, ok := strings.CutSuffix(strings.ToLower(host), ".on.aws")
 	_, rest, has := strings.Cut(name, ".lambda-url.")
@@ -139,7 +138,7 @@ func (c *connection) roundTrip(r *http.Request) (*http.Response, error) {
 	return via.RoundTrip(r) // the client wraps it
 }
 
-// sign makes requests be signed from now on.
+// sign makes the connection sign later requests.
 func (c *connection) sign(ctx context.Context, host, region string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,8 +207,8 @@ func (c *connection) Identity(ctx context.Context) (string, error) {
 	return about.Home, err
 }
 
-// call makes a request, again after faults that pass, and reads the answer into out. Everything
-// that can be asked for may be asked for twice.
+// call makes a request, retries it after temporary errors, and decodes the answer into out. All
+// requests of the API may be repeated.
 func (c *connection) call(ctx context.Context, method, path string, in, out any) error {
 	if _, err := c.discover(ctx); err != nil {
 		return err
@@ -217,7 +216,7 @@ func (c *connection) call(ctx context.Context, method, path string, in, out any)
 	return c.try(ctx, c.base, method, path, in, out)
 }
 
-// callExport is call to where exports go.
+// callExport is call for the address of exports.
 func (c *connection) callExport(ctx context.Context, method, path string, in, out any) error {
 	if _, err := c.discover(ctx); err != nil {
 		return err
@@ -244,7 +243,7 @@ func Passes(err error) bool {
 		!errors.As(err, new(silent))
 }
 
-// again calls f until it succeeds, fails for good, or has been tried often enough.
+// again calls f until it succeeds, fails permanently, or has been attempted often enough.
 func (c *connection) again(ctx context.Context, f func() error) error {
 	pause := firstPause
 	for n := 1; ; n++ {
@@ -264,7 +263,7 @@ func (c *connection) again(ctx context.Context, f func() error) error {
 	}
 }
 
-// retryAfter is an error with the time that the server wants to be left alone.
+// retryAfter is an error with the time after which the server accepts a retry.
 type retryAfter struct {
 	error
 	after time.Duration
@@ -279,7 +278,7 @@ func (c *connection) once(
 	return c.request(ctx, base, method, path, nil, body, out)
 }
 
-// request is once with further headers.
+// request is once with additional headers.
 func (c *connection) request(
 	ctx context.Context, base *url.URL, method, path string, header http.Header, body []byte,
 	out any,
@@ -320,7 +319,7 @@ func (c *connection) request(
 	return decode(b, out)
 }
 
-// answered makes an error of an answer.
+// answered converts an answer to an error.
 func answered(host string, resp *http.Response, body []byte) error {
 	err := failed(host, resp, body)
 	if after, e := time.ParseDuration(resp.Header.Get("Retry-After") + "s"); e == nil && after > 0 {
@@ -372,7 +371,7 @@ func saidBy(body []byte) string {
 	return ": " + string(text)
 }
 
-// remote is an error that a server has answered with.
+// remote is the error in a server's answer.
 type remote struct{ Failure }
 
 // Error implements error.

@@ -54,7 +54,7 @@ func (c *Client) Export(
 	return out, err
 }
 
-// Plan implements Home. Files are sent only when reality is to be compared.
+// Plan implements Home. It sends files only if the plan is compared with reality.
 func (c *Client) Plan(
 	ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions,
 ) (deploy.DryRun, error) {
@@ -130,7 +130,7 @@ func (c *Client) commit(
 	}
 }
 
-// placed puts the places of documents into the problems of a server that does not know them.
+// placed adds the positions in documents to the problems of a server that does not know them.
 func placed(err error, m *model.Model, order []int32) error {
 	var r remote
 	if !errors.As(err, &r) || len(r.Problems) == 0 {
@@ -187,7 +187,7 @@ func (u *uploads) store(ctx context.Context, blobs []state.Blob) error {
 	return u.sendAll(ctx, cancel, missing, byHash)
 }
 
-// sendAll sends files, some at the same time; the first that fails ends it.
+// sendAll sends files, several concurrently; the first error cancels the others.
 func (u *uploads) sendAll(
 	ctx context.Context, cancel context.CancelCauseFunc, list []Upload, blobs map[string]state.Blob,
 ) error {

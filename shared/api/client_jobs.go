@@ -34,7 +34,7 @@ func (c *Client) read(ctx context.Context, env string, asked jobAsked) (ReadDone
 	_, _ = rand.Read(id) // it never fails
 	path := envPath(env, "jobs/"+hex.EncodeToString(id))
 	state, err := ask[JobState](ctx, c.connection, http.MethodPut, path, asked)
-	away := time.Duration(0) // how long it was waited since the last answer
+	away := time.Duration(0) // time since the last answer
 	for pause := firstPause; err == nil && state.State == JobRunning; pause = min(pause*3/2,
 		longAsk) {
 		if c.Clock.Sleep(ctx, pause) != nil {

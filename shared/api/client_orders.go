@@ -27,14 +27,14 @@ type clientOrders struct{ c *connection }
 // tenant is the header with the environment.
 const tenant = "X-Inmanta-Tid"
 
-// get makes a request, again after faults that pass, and returns the answer.
+// get makes a request, retries it after temporary errors, and returns the answer.
 func get[T any](
 	ctx context.Context, c *connection, env, method, path string, q url.Values, in any,
 ) (T, error) {
 	return getBy[T](ctx, c, c.again, env, method, path, q, in)
 }
 
-// getBy is get for a request that is made by a function.
+// getBy is get for a request that a function makes.
 func getBy[T any](
 	ctx context.Context, c *connection, by func(context.Context, func() error) error,
 	env, method, path string, q url.Values, in any,
@@ -67,7 +67,7 @@ func getBy[T any](
 	return v, nil
 }
 
-// got is get for an answer in data.
+// got is get for an answer that is wrapped in data.
 func got[T any](
 	ctx context.Context, c *connection, env, method, path string, q url.Values, in any,
 ) (T, error) {
@@ -263,7 +263,7 @@ func changed[T any](
 	}
 }
 
-// changes makes a request that changes an instance, with the version in its address.
+// changes makes a request that changes an instance, with the version in its URL.
 func (o clientOrders) changes(
 	ctx context.Context, env, method, what string, w orders.Wish, body func(*orders.Wish) any,
 ) (orders.Instance, error) {

@@ -22,7 +22,7 @@ const (
 	helloTimeout = 20 * time.Second
 	readTimeout  = 2 * time.Minute
 	writeTimeout = 16 * time.Minute
-	// stallTimeout is how long no byte of an upload needs to go on before it is given up.
+	// stallTimeout is how long an upload may transfer no byte before it is canceled.
 	stallTimeout = 2 * time.Minute
 )
 
@@ -37,7 +37,7 @@ func limitOf(method, path string) time.Duration {
 	return writeTimeout
 }
 
-// reach is how far a request came. Its methods may be called while the request is made.
+// reach is how far a request came. It is safe for concurrent use with the request.
 type reach struct {
 	connected, answering, answered atomic.Bool
 }
@@ -50,7 +50,7 @@ func (r *reach) watch(ctx context.Context) context.Context {
 	})
 }
 
-// going is a request that may take as long as it likes while bytes of it move.
+// going is a request without a time limit while its bytes are transferred.
 type going struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -70,7 +70,7 @@ func newGoing(ctx context.Context) *going {
 	return g
 }
 
-// on notes that something moved.
+// on records that bytes were transferred.
 func (g *going) on() { g.moved.Add(1) }
 
 func (g *going) end() { g.cancel(nil) }
@@ -90,7 +90,7 @@ type silent struct{ error }
 // Unwrap returns the error.
 func (s silent) Unwrap() error { return s.error }
 
-// garbled is the error that something came which HTTP does not know.
+// garbled is the error of an answer that is not HTTP.
 type garbled struct{ error }
 
 // Unwrap returns the error.

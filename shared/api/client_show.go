@@ -39,8 +39,8 @@ func each[T any](
 	}
 }
 
-// eachIn calls f for the items of all pages of a list of an environment. Of one that does not
-// exist, nothing is there.
+// eachIn calls f for the items of all pages of a list of an environment. If the environment does
+// not exist, the list is empty.
 func eachIn[T any](
 	ctx context.Context, c *connection, path string, q url.Values, f func(*T) error,
 ) error {
@@ -63,7 +63,7 @@ func nothingThere(err error) error {
 	return err
 }
 
-// allIn returns a list of an environment. Of one that does not exist, nothing is there.
+// allIn returns a list of an environment. If the environment does not exist, the list is empty.
 func allIn[T any](ctx context.Context, c *connection, env, what string) ([]T, error) {
 	var out []T
 	err := eachIn(ctx, c, envPath(env, what), url.Values{"limit": {strconv.Itoa(maxPage)}},
@@ -90,7 +90,7 @@ func ask[T any](ctx context.Context, c *connection, method, path string, in any)
 	return v, err
 }
 
-// Progress implements Home. Of an environment that does not exist, nothing is there.
+// Progress implements Home. An environment that does not exist has no progress.
 func (c *Client) Progress(ctx context.Context, env string) (Progress, error) {
 	p, err := ask[Progress](ctx, c.connection, http.MethodGet, envPath(env, "progress"), nil)
 	if err != nil && nothingThere(err) == nil {

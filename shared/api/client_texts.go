@@ -12,7 +12,7 @@ import (
 	"southbound/shared/diffview"
 )
 
-// maxTexts is how many files of a plan are asked for to be shown by their texts.
+// maxTexts is how many files of a plan are fetched to show their texts.
 const maxTexts = 50
 
 // texts adds the differences of files as texts to a plan, if the server had only the old files. It

@@ -22,7 +22,7 @@ import (
 //
 //   - JSON arrives as text/plain, as a form, or without a type (see oddType)
 //   - the body repeats parameters of the path (see withoutRepeats)
-//   - the body has null for what the client leaves out (see withoutRepeats)
+//   - the body has null for members that our client omits (see withoutRepeats)
 //   - errors have to be application/json exactly (see plainErrors)
 func forClients(path string) bool {
 	return strings.HasPrefix(path, "/lsm/") || strings.HasPrefix(path, "/api/")
@@ -52,8 +52,8 @@ func plain(next http.Handler) http.Handler {
 	})
 }
 
-// oddType reports whether a type of a body is one that public clients send JSON under. Web pages of
-// other origins may send these types without asking the server first.
+// oddType reports whether a content type is one with which public clients send JSON. Web pages of
+// other origins may send these types without a preflight request.
 func oddType(contentType string) bool {
 	kind, _, err := mime.ParseMediaType(contentType)
 	if contentType == "" {
@@ -62,7 +62,7 @@ func oddType(contentType string) bool {
 	return err == nil && (kind == "text/plain" || kind == "application/x-www-form-urlencoded")
 }
 
-// sameOrigin reports whether a request is from a program, or from a page of the host that it asks.
+// sameOrigin reports whether a request is from a program, or from a page of the requested host.
 func sameOrigin(c huma.Context) bool {
 	if o := c.Header("Origin"); o != "" {
 		u, err := url.Parse(o)
@@ -77,21 +77,21 @@ func sameOrigin(c huma.Context) bool {
 	return false
 }
 
-// errCrossSite refuses a body that a web page of another origin could have sent.
+// errCrossSite rejects a body that a web page of another origin could have sent.
 func errCrossSite() error {
 	return fault.New(fault.Denied, "",
 		"a page of another origin sent this body without the type application/json").
 		WithHint("send Content-Type: application/json")
 }
 
-// member is a member of an object in JSON, as it was written.
+// member is a member of a JSON object, in its written form.
 type member struct {
 	name  string
 	value jsontext.Value
 }
 
-// membersOf returns the members of an object in their order. An error is one that the decoder of
-// the body finds, too.
+// membersOf returns the members of an object in their order. Its errors are also found by the
+// decoder of the body.
 func membersOf(text []byte) ([]member, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(text))
 	if d.PeekKind() != '{' {
@@ -115,7 +115,7 @@ func membersOf(text []byte) ([]member, error) {
 	if _, err := d.ReadToken(); err != nil {
 		return nil, err
 	}
-	_, err := d.ReadToken() // nothing follows an object
+	_, err := d.ReadToken() // the object must be the whole body
 	if !errors.Is(err, io.EOF) {
 		return nil, errors.ErrUnsupported
 	}
@@ -129,7 +129,7 @@ func bytesOf(members []member) []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out, _ = jsontext.AppendQuote(out, m.name) // it was a name before
+		out, _ = jsontext.AppendQuote(out, m.name) // it was read as a valid name
 		out = append(append(out, ':'), m.value...)
 	}
 	return append(out, '}')
@@ -191,7 +191,7 @@ func (s sent) Header(name string) string {
 	return s.gathered.Header(name)
 }
 
-// asClients reads bodies as public clients send them; see forClients.
+// asClients accepts bodies in the form of public clients; see forClients.
 func (r *routes) asClients(c huma.Context, next func(huma.Context)) {
 	op := c.Operation()
 	if op.RequestBody == nil || !forClients(op.Path) {
@@ -204,7 +204,7 @@ func (r *routes) asClients(c huma.Context, next func(huma.Context)) {
 		return
 	}
 	text, err := io.ReadAll(c.BodyReader())
-	if err != nil || int64(len(text)) >= op.MaxBodyBytes { // the library refuses it
+	if err != nil || int64(len(text)) >= op.MaxBodyBytes { // the library rejects it
 		next(gathered{c, io.MultiReader(bytes.NewReader(text), failing{cmp.Or(err, io.EOF)})})
 		return
 	}

@@ -12,7 +12,7 @@ import (
 // packet is not.
 const minPacked = 1400
 
-// send writes an answer that was kept, compressed when that helps and the client takes it.
+// send writes a buffered answer, compressed if that helps and the client accepts it.
 func (b *buffered) send(w http.ResponseWriter, r *http.Request) {
 	body, h := b.body.Bytes(), w.Header()
 	if len(body) >= minPacked && h.Get("Content-Encoding") == "" {
@@ -35,7 +35,7 @@ func (b *buffered) send(w http.ResponseWriter, r *http.Request) {
 func zipped(body []byte) []byte {
 	var out bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // the level is valid
-	_, _ = z.Write(body)                              // memory takes everything
+	_, _ = z.Write(body)                              // writing to memory does not fail
 	_ = z.Close()
 	return out.Bytes()
 }

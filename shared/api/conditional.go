@@ -52,7 +52,7 @@ func matches(list, tag string) bool {
 	return false
 }
 
-// buffered keeps an answer, which is bounded.
+// buffered holds an answer, whose size is bounded.
 type buffered struct {
 	header http.Header
 	body   bytes.Buffer

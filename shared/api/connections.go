@@ -33,7 +33,7 @@ type connections struct {
 	mu      sync.Mutex
 	busy    int
 	turn    uint64
-	waiting map[net.Conn]uint64 // since which turn nothing is asked over it
+	waiting map[net.Conn]uint64 // the turn since which a connection has been idle
 }
 
 // changed is called by the server for each change of a connection.
@@ -64,8 +64,8 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// drop closes the connection that has waited longest. The server takes it off the list when it
-// notices.
+// drop closes the connection that has been idle longest. The server removes it from the list when
+// it notices.
 func (c *connections) drop() {
 	var longest net.Conn
 	for conn, turn := range c.waiting {

@@ -6,8 +6,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// document makes the description exact: our errors in place of those of the library, lists that
-// are never null, how to authenticate, rules across members, and links.
+// document makes the OpenAPI description exact: our errors in place of those of the library, lists
+// that are never null, authentication, rules across members, and links.
 func (r *routes) document() {
 	doc := r.api.OpenAPI()
 	schemas := doc.Components.Schemas
@@ -135,7 +135,7 @@ func across(schemas map[string]*huma.Schema, resources *huma.Operation) {
 	}
 }
 
-// filter describes the terms of a filter, and that all but agents are there once at most.
+// filter describes the terms of a filter, each of which may occur once, except agent.
 func filter(s *huma.Schema, say func(*huma.Schema, string, any)) {
 	type object = map[string]any
 	const id = `^([^=]+|[^=]*[\[:*?][^=]*=[\s\S]*)$`

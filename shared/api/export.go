@@ -152,8 +152,8 @@ func (s *exports) Commit(ctx context.Context, env string, b Bundle) (deploy.Expo
 	return out, err
 }
 
-// placeMark starts the file of a place in a model that came without places: the line is the index
-// of the resource from 1, and an attribute of it follows; or it is 0, and an agent follows.
+// placeMark begins the file of a position in a model without positions. The line is the index of
+// the resource from 1, and an attribute of it follows; or the line is 0, and an agent follows.
 const placeMark = "\x00"
 
 // unpack reads the files of an export.
@@ -207,16 +207,16 @@ func unbundle(
 // maxUploads is how many files one request may ask for.
 const maxUploads = 1000
 
-// maxFile is the largest file there can be.
+// maxFile is the largest permitted file.
 const maxFile = 5 << 30
 
-// FileSize is a file that is to be uploaded.
+// FileSize is a file to upload.
 type FileSize struct {
 	Hash string `json:"hash" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case"`
 	Size int64  `json:"size" minimum:"0" maximum:"5368709120"`
 }
 
-// Uploads returns a request for each of these files that is not stored.
+// Uploads returns an upload request for each of these files that is not stored.
 func (s *exports) Uploads(ctx context.Context, files []FileSize) ([]Upload, error) {
 	sizes := make(map[string]int64, len(files))
 	hashes := make([]string, 0, len(files))
@@ -247,7 +247,7 @@ func (s *exports) Uploads(ctx context.Context, files []FileSize) ([]Upload, erro
 	return out, nil
 }
 
-// placeless reports where in a model without places a problem lies.
+// placeless returns the position of a problem in a model without positions.
 func placeless(p diag.Pos) (at Place, is bool) {
 	name, is := strings.CutPrefix(p.File, placeMark)
 	if p.Line == 0 {

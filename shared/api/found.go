@@ -18,7 +18,7 @@ type Discover struct {
 	Like  map[string]string `json:"like,omitempty" doc:"attributes, as text, that select the listed things; some types require them"`
 }
 
-// Found is one thing that exists.
+// Found is one existing thing.
 type Found struct {
 	ID         resource.ID    `json:"id"`
 	Attributes map[string]any `json:"attributes,omitempty" doc:"in the form of documents"`
@@ -37,9 +37,9 @@ type FoundDone struct {
 
 // Discovered is the result of a discovery.
 type Discovered struct {
-	// Agent is the agent as documents have it; nil when its name alone means it.
+	// Agent is the agent in the form of documents; nil if its name alone is enough.
 	Agent map[string]any
-	// Resources describe existing things. Left are the things that no resource describes.
+	// Resources describe existing things. Left are the things without a describing resource.
 	Resources, Left []Found
 }
 
@@ -71,7 +71,7 @@ func (s *comparisons) foundHere(ctx context.Context, env string, d Discover) (Fo
 	return done, err
 }
 
-// describe makes the whole answer.
+// describe makes the complete answer.
 func (s *comparisons) describe(ctx context.Context, env string, d Discover) (FoundDone, error) {
 	have, err := s.Engine.Discover(
 		ctx,
@@ -101,7 +101,8 @@ func (s *comparisons) describe(ctx context.Context, env string, d Discover) (Fou
 	return done, nil
 }
 
-// describeAgent describes an agent as a document does; nil for one that only resources name.
+// describeAgent describes an agent in the form of documents; nil for an agent that only resources
+// name.
 func describeAgent(a resource.Agent) map[string]any {
 	if !a.Described {
 		return nil
@@ -113,7 +114,7 @@ func describeAgent(a resource.Agent) map[string]any {
 	for name, v := range a.Options {
 		v, err := resource.Walk(v, func(ref any) (any, error) {
 			if s, ok := ref.(resource.Secret); ok {
-				s.Version = "" // that of now, which an export has found out
+				s.Version = "" // the current version, which the export has determined
 				return s, nil
 			}
 			return ref, nil
@@ -125,7 +126,7 @@ func describeAgent(a resource.Agent) map[string]any {
 	return out
 }
 
-// discovered puts an answer together, reading its parts with get.
+// discovered combines an answer with its parts, which it reads with get.
 func discovered(
 	done FoundDone, get func(hash string) (ResultPart[Found], error),
 ) (Discovered, error) {
@@ -174,7 +175,7 @@ func literal(v any) any {
 	return written(v)
 }
 
-// looksLikeReference reports whether a document would not take a value for itself.
+// looksLikeReference reports whether a document would interpret a value as a reference.
 func looksLikeReference(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

@@ -23,7 +23,7 @@ type Guard struct {
 	// Hosts are the names, with their ports, under which requests may reach the server. A web page
 	// whose name resolves to this machine (DNS rebinding) sends its own name.
 	Hosts []string
-	// AnyAddress also allows numeric addresses as hosts, which no name server can lead anywhere.
+	// AnyAddress also permits numeric addresses as hosts, which no name server can redirect.
 	AnyAddress bool
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
-// The bounds of bodies.
+// The size limits of bodies.
 const (
 	maxBody   = 1 << 20
 	maxBundle = 8 << 20

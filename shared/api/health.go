@@ -20,7 +20,7 @@ const (
 	maxNotDone = 3
 )
 
-// Unhealthy are the statuses that make a command that waits end with exit code 3.
+// Unhealthy are the statuses for which a waiting command exits with code 3.
 func Unhealthy() []state.Status {
 	return []state.Status{state.StatusFailed, state.StatusUnavailable, state.StatusSkipped,
 		state.StatusBlocked, state.StatusUndefined}
@@ -32,7 +32,7 @@ func (s *resources) Health(ctx context.Context, env string) (Health, error) {
 	lacks := map[string]lack{} // by the unknown value, as named for people
 	because := map[resource.ID][]resource.ID{}
 	unhealthy := Unhealthy()
-	reached := map[string]time.Time{} // when each agent last was
+	reached := map[string]time.Time{} // when each agent was last reached
 	err := s.Engine.EachRow(ctx, env, state.Filter{}, func(r *state.Row) error {
 		if at := r.SucceededAt; at.After(reached[r.ID.Agent()]) {
 			reached[r.ID.Agent()] = at
@@ -75,7 +75,7 @@ func (s *resources) Health(ctx context.Context, env string) (Health, error) {
 
 // lack describes the value that an undefined resource lacks.
 type lack struct {
-	parameter string      // its name; "" if it is none
+	parameter string      // its name; "" if the value is not a parameter
 	of        resource.ID // the resource whose fact it is; "" if it is none
 	nowhere   bool        // that resource does not exist
 }
@@ -164,8 +164,8 @@ func groupOf(
 	return out
 }
 
-// grouped puts rows together that are not well for the same reason, but for their own names and that
-// of their agent in it, and all of an agent that is not reached; the largest groups first.
+// grouped groups rows that are unhealthy for the same reason, ignoring their own names and that of
+// their agent in it. All rows of an unreachable agent are one group. The largest groups come first.
 func grouped(rows []state.Row) [][]*state.Row {
 	index := map[string]int{}
 	var out [][]*state.Row

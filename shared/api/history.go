@@ -16,11 +16,11 @@ import (
 // Described is a stored version with its agents.
 type Described struct {
 	Version
-	// Agents are as documents have them.
+	// Agents have the form of documents.
 	Agents map[string]map[string]any `json:"agents"`
 }
 
-// Description is a resource of a version as documents have it.
+// Description is a resource of a version in the form of documents.
 type Description struct {
 	ID             resource.ID    `json:"id"`
 	Type           string         `json:"type"`
@@ -36,8 +36,8 @@ type Description struct {
 	PreventDestroy bool           `json:"prevent_destroy"`
 }
 
-// FilesDir is the directory beside a document that a version is described by, in which it expects
-// files, by their hashes.
+// FilesDir is the directory of files beside the document of a version. The document refers to them
+// there by their hashes.
 const FilesDir = "files"
 
 // maxFetched is how many bytes of a file can be fetched over the API.
@@ -49,7 +49,7 @@ func (s *Service) Environments(ctx context.Context) ([]string, error) {
 	return names, fault.Wrap(fault.Unknown, "list environments", err)
 }
 
-// exists refuses an environment that nothing was ever done in.
+// exists rejects an environment that was never used.
 func (s *Service) exists(ctx context.Context, env string) error {
 	names, err := s.Environments(ctx)
 	if err != nil || slices.Contains(names, env) {
@@ -59,8 +59,8 @@ func (s *Service) exists(ctx context.Context, env string) error {
 		WithHint("GET /v1/environments lists them; an export makes one")
 }
 
-// known returns err, and where nothing was found refuses an environment that does not exist: a name
-// that is misspelt is an error, and not an environment in which nothing is.
+// known returns err. If nothing was found, it rejects an environment that does not exist: a
+// misspelt name is an error, and not an empty environment.
 func (s *Service) known(ctx context.Context, env string, found int, err error) error {
 	if err != nil || found > 0 {
 		return err
@@ -189,7 +189,7 @@ func (s *versions) descriptions(
 	return out, part.Next, nil
 }
 
-// describe writes a resource as documents have it.
+// describe converts a resource to the form of documents.
 func describe(r *resource.Resource) Description {
 	d := Description{ID: r.ID, Type: r.Type, Agent: r.Agent, Attributes: map[string]any{},
 		Requires: orEmpty(r.Requires), Set: r.Set, Purged: r.Purged,
@@ -202,7 +202,7 @@ func describe(r *resource.Resource) Description {
 	return d
 }
 
-// maxLooked is how many earlier actions are looked at for one that has read the thing.
+// maxLooked is how many earlier actions are searched for one that has read the thing.
 const maxLooked = 50
 
 // lastSeen returns the last action that has read the thing; nil: none of the recent actions has,
@@ -221,7 +221,7 @@ func (s *resources) lastSeen(ctx context.Context, env string, last *Action) (*Ac
 	return nil, err
 }
 
-// hasRead reports whether an action came as far as reading the thing.
+// hasRead reports whether an action has read the thing.
 func hasRead(a *Action) bool {
 	return a.Outcome == state.StatusDeployed || a.Outcome == state.StatusNonCompliant ||
 		len(a.Changes) > 0
@@ -316,7 +316,7 @@ func (s *resources) forgetMatching(
 	return gone, err
 }
 
-// count returns how many of the conditions hold.
+// count returns how many of the conditions are true.
 func count(conditions ...bool) int {
 	n := 0
 	for _, c := range conditions {

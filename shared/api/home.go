@@ -31,15 +31,15 @@ import (
 //
 // It is a facade, with one method for each request of the HTTP API.
 type Home interface {
-	// Progress returns how far an environment is.
+	// Progress returns the progress of an environment.
 	Progress(ctx context.Context, env string) (Progress, error)
 	// Health returns the unhealthy resources.
 	Health(ctx context.Context, env string) (Health, error)
 	// Resources calls f for every resource that matches, in order of id, until f returns an error.
 	Resources(ctx context.Context, env string, filter []string, f func(*Resource) error) error
-	// Resource returns one.
+	// Resource returns one resource.
 	Resource(ctx context.Context, env string, id resource.ID) (Detail, error)
-	// Versions returns the versions that are kept, ascending.
+	// Versions returns the stored versions, ascending.
 	Versions(ctx context.Context, env string) ([]Version, error)
 	// Agents returns the agents by name.
 	Agents(ctx context.Context, env string) ([]Agent, error)
@@ -54,10 +54,10 @@ type Home interface {
 	ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error)
 	// SetParameter sets a parameter and returns it as stored.
 	SetParameter(ctx context.Context, env, name, value string) (state.Parameter, error)
-	// Suggest has a parameter be values that forms suggest, as models give them. Nothing is stored
-	// if it has them already.
+	// Suggest sets the suggested values of a parameter for forms, as models do. It stores nothing
+	// if the parameter already has them.
 	Suggest(ctx context.Context, env, name string, values []any) error
-	// DeleteParameter removes a parameter; that it is absent is not an error.
+	// DeleteParameter removes a parameter; a missing one is no error.
 	DeleteParameter(ctx context.Context, env, name string) error
 	// Types returns the resource types, by name.
 	Types(ctx context.Context) ([]Type, error)
@@ -68,7 +68,7 @@ type Home interface {
 	// whole, values are not truncated.
 	DryRun(ctx context.Context, env string, version int, filter []string,
 		whole bool) (deploy.DryRun, error)
-	// Discover describes what exists of a type on an agent; see deploy.Engine.Discover.
+	// Discover describes the existing things of a type on an agent; see deploy.Engine.Discover.
 	Discover(ctx context.Context, env string, d Discover) (Discovered, error)
 	// Pause stops claims of agents, or resumes them.
 	Pause(ctx context.Context, env string, paused bool, agents ...string) error
@@ -82,7 +82,7 @@ type Home interface {
 	Prune(ctx context.Context, env string, remove bool) ([]Pruned, error)
 	// Known reports whether inputs with this fingerprint are the released version.
 	Known(ctx context.Context, env, fingerprint string) (deploy.Exported, bool, error)
-	// Export stores and releases a model. progress, when not nil, is called while it is sent.
+	// Export stores and releases a model. progress, if not nil, is called during the upload.
 	Export(ctx context.Context, env string, x deploy.Export, progress func(Sent)) (
 		deploy.Exported, error)
 	// Release puts a stored version in force, an earlier or a later one; see deploy.Engine.Release.
@@ -91,7 +91,7 @@ type Home interface {
 	// the first version is in force, Compare also returns why the release of the other would be
 	// rejected.
 	Compare(ctx context.Context, env string, from, to int, whole bool) (deploy.DryRun, error)
-	// Described returns a version with its agents as documents have them.
+	// Described returns a version with its agents in the form of documents.
 	Described(ctx context.Context, env string, number int) (Described, error)
 	// Descriptions calls f for the resources of a version in the form of documents, in no order.
 	// With an id it calls f for that resource, NotFound if there is none; otherwise for all.
@@ -122,7 +122,7 @@ type Home interface {
 	Orders() (Orders, error)
 }
 
-// Pruned is the queue of an agent that is not needed, or was not.
+// Pruned is the queue of an agent that is not needed, or was removed.
 type Pruned struct {
 	Agent string `json:"agent"`
 	Queue string `json:"queue"`

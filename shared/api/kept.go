@@ -27,7 +27,7 @@ type Kept struct {
 	Program     string // the build of the program that made it
 	Environment string
 	Home        string // where the environment is, for people
-	HomeID      string // identifies that; "": it did not exist yet
+	HomeID      string // identifies that home; "": it did not exist yet
 	Last        int    // the highest version stored
 	Released    int    // the version in force
 	Compare     deploy.CompareOptions
@@ -70,7 +70,7 @@ type keptPlan struct {
 	Shown       FileSize   `json:"shown"`
 }
 
-// Write writes a plan. One that is too large to be read again is Unsupported.
+// Write writes a plan. A plan that is too large for ReadKept is Unsupported.
 func (k *Kept) Write(to io.Writer) error {
 	p, err := chunk.Pack(k.Export.Model)
 	if err != nil {
@@ -139,7 +139,7 @@ func (h *keptPlan) write(z *zip.Writer, planned []deploy.PlannedChange, blobs []
 	return err
 }
 
-// blobsOf returns all that an export sends, sorted by hash.
+// blobsOf returns all files of an export, sorted by hash.
 func blobsOf(m *model.Model, p chunk.Packed) []state.Blob {
 	blobs := slices.Clone(p.Chunks)
 	if p.Agents != nil {

@@ -23,8 +23,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// MayBeKept reports whether a file that begins with head may be a plan that is kept, or another zip
-// file.
+// MayBeKept reports whether a file that begins with head may be a kept plan, or another zip file.
 func MayBeKept(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
 // ReadKept reads a plan of so many bytes and checks all of it. A file that is no plan, or not a
@@ -81,9 +80,9 @@ func foreignPlan() error {
 		WithHint("`southbound plan PATH --out FILE` makes one")
 }
 
-// keptReader reads a plan. It is also the files that the chunks of resources are read from.
+// keptReader reads a plan. It also serves the files for the reader of chunks.
 type keptReader struct {
-	state.Files // only Open is there
+	state.Files // only Open is implemented
 	from        io.ReaderAt
 	zip         *zip.Reader
 	head        keptPlan
@@ -104,7 +103,7 @@ func (k *keptReader) Open(_ context.Context, hash string) (io.ReadCloser, error)
 // endSize is the size of the end of a zip file without a comment.
 const endSize = 22
 
-// open reads the directory of the file, after a look at how large that is.
+// open reads the directory of the file, after it has checked the directory's size.
 func (k *keptReader) open(size int64) error {
 	end := make([]byte, min(size, endSize))
 	if _, err := k.from.ReadAt(end, size-int64(len(end))); err != nil && !errors.Is(err, io.EOF) {
@@ -159,7 +158,7 @@ func (k *keptReader) header() error {
 	return nil
 }
 
-// read returns the bytes of an entry that has at most so many.
+// read returns the bytes of an entry, at most so many.
 func (k *keptReader) read(z *zip.File, limit int64) ([]byte, error) {
 	r, err := z.Open()
 	if err != nil {

@@ -23,15 +23,15 @@ type PlanLine struct {
 	// undefined: once it is known, the thing is deleted, or replaced
 	Deletes bool   `json:"deletes,omitempty"`
 	Reason  string `json:"reason,omitempty"`
-	// it would fail, or could not be read; action is as far as it came
+	// it would fail, or could not be read; action is the last step that was reached
 	Failed bool `json:"failed,omitempty"`
 	// the changed resources of which it is notified and for which it reloads
 	ReloadFor []resource.ID `json:"reload_for,omitempty"`
 	// the id that managed the thing before
 	MovedFrom resource.ID `json:"moved_from,omitempty"`
-	// it stays as it is, and is checked again since its agent is reached in another way
+	// it is unchanged, and is checked again since the address of its agent changes
 	Rechecked bool `json:"rechecked,omitempty"`
-	// the first changes without which its thing cannot be read
+	// the first changes that must precede reading its thing
 	After []resource.ID `json:"after,omitempty"`
 }
 
@@ -64,7 +64,7 @@ func (l *PlanLine) Word() string {
 	return l.Action
 }
 
-// SummaryOf sums a plan up, see PlanEnd.
+// SummaryOf summarizes a plan, see PlanEnd.
 func SummaryOf(planned []deploy.PlannedChange) map[string]int {
 	out := map[string]int{"create": 0, "update": 0, "delete": 0, "none": 0, "orphan": 0,
 		"undefined": 0, "failed": 0, "reload": 0, "differs": 0}
@@ -120,7 +120,7 @@ type StatusLine struct {
 	Problems      []Problem            `json:"problems"`
 }
 
-// ValidLine is that documents are valid.
+// ValidLine reports that documents are valid.
 type ValidLine struct {
 	Valid     bool `json:"valid"`
 	Resources int  `json:"resources"`

@@ -31,7 +31,7 @@ type WithCounts struct {
 	Count bool `query:"count" default:"true" doc:"count the entries around the page; may cost more than the page itself"`
 }
 
-// linked is a part of a request for a list: links lead to the address that was asked for.
+// linked is a part of a request for a list: links are relative to the requested address.
 type linked struct{ self url.URL }
 
 // Resolve implements huma.Resolver.
@@ -67,7 +67,7 @@ type ByTime struct {
 
 func (b *ByTime) places() (start, end string) { return b.Start, b.End }
 
-// placeOf returns the place that a request for a list names.
+// placeOf returns the place in a request for a list.
 func placeOf(at atPlaces, descending bool, limit int, c WithCounts) orders.Place {
 	p := orders.Place{Limit: limit, Count: c.Count}
 	p.After, p.Before = at.places()
@@ -125,7 +125,7 @@ func around[T any](
 	return links, m
 }
 
-// part returns the part of a list that an answer is.
+// part returns an answer as a part of a list.
 func part[T any](items []T, links Links, m ListMetadata) orders.Part[T] {
 	p := orders.Part[T]{Items: items, Next: placeIn(links.Next), Prev: placeIn(links.Prev)}
 	for from, to := range map[*int]*int{

@@ -175,8 +175,8 @@ func (s *services) offerUploaded(
 	return s.offered(ctx, env, asked.Bundle, services)
 }
 
-// checkBundle opens a model that was uploaded: one that is broken would be found out only by the
-// orders that are compiled with it.
+// checkBundle opens an uploaded model: otherwise only the orders that are compiled with it would
+// reveal a broken one.
 func (s *services) checkBundle(ctx context.Context, hash string) error {
 	in, err := s.Engine.Files.Open(ctx, hash)
 	if err != nil {
@@ -186,8 +186,8 @@ func (s *services) checkBundle(ctx context.Context, hash string) error {
 	return bundle.Check(in)
 }
 
-// readDefinitions reads a list of definitions that was uploaded. Of one that is too large no more
-// is read than a list may have.
+// readDefinitions reads an uploaded list of definitions. It stops reading at the size limit of a
+// list.
 func (s *services) readDefinitions(
 	ctx context.Context, hash string,
 ) ([]definition.Service, error) {

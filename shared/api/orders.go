@@ -29,7 +29,7 @@ type Orders interface {
 	// Log returns the attributes of an instance at its versions.
 	Log(ctx context.Context, env string, ref orders.Ref, q orders.LogQuery) (
 		orders.LogPage, error)
-	// Create, Update, Replace, Edit and Delete order an instance, and change it.
+	// Create, Update, Replace, Edit and Delete order changes of an instance.
 	Create(ctx context.Context, env string, o orders.Creation) (orders.Instance, error)
 	Update(ctx context.Context, env string, w orders.Wish, attributes map[string]any) (
 		orders.Instance, error)
@@ -38,7 +38,7 @@ type Orders interface {
 	Edit(ctx context.Context, env string, w orders.Wish, edits []inventory.Edit) (
 		orders.Instance, error)
 	Delete(ctx context.Context, env string, w orders.Wish) (orders.Instance, error)
-	// SetState asks for a state, and Force sets one.
+	// SetState requests a state, and Force sets one.
 	SetState(ctx context.Context, env string, w orders.Wish, target string) (orders.Instance, error)
 	Force(ctx context.Context, env string, w orders.Wish, target string, o lifecycle.Operation) (
 		orders.Instance, error)
@@ -47,11 +47,11 @@ type Orders interface {
 	EditSet(ctx context.Context, env string, w orders.Wish, set string, edits []inventory.Edit) (
 		orders.Instance, error)
 	Destroy(ctx context.Context, env string, w orders.Wish) (orders.Instance, error)
-	// Migrate gives an instance the definition of a version, with other attributes.
+	// Migrate changes an instance to the definition of a version, with other attributes.
 	Migrate(ctx context.Context, env string, w orders.Wish, version int, m inventory.Migration) (
 		orders.Instance, error)
-	// Rollouts returns where the instances of a service stand beside its definition and model, and
-	// Roll moves one there, or back.
+	// Rollouts returns the versions of definition and model of a service's instances, and Roll
+	// moves one to the current version, or back.
 	Rollouts(ctx context.Context, env, service, after string) (orders.RolloutPage, error)
 	Roll(ctx context.Context, env string, w orders.Wish, back bool) (orders.Instance, error)
 	// Configure and SetMetadata set values that are no attributes.
@@ -85,13 +85,12 @@ func (s *services) Orders() (Orders, error) {
 type Diagnosis struct {
 	// Failures are unhealthy resources: those of the instance, and those on which it depends.
 	Failures []FailingResource `json:"failures"`
-	// Rejections are compiles that failed, and deploys that have before the last transfer, the
-	// newest first.
+	// Rejections are failed compiles, and failed deploys before the last transfer, the newest
+	// first.
 	Rejections []Rejection `json:"rejections"`
 }
 
-// InstanceResource is a resource of an instance, with the place where the model makes it, as far as
-// that is known.
+// InstanceResource is a resource of an instance, with its position in the model, if that is known.
 type InstanceResource struct {
 	ID     string       `json:"resource_id"`
 	State  state.Status `json:"resource_state"`
@@ -100,7 +99,7 @@ type InstanceResource struct {
 	diag.Pos
 }
 
-// Rejection is a compile or a deploy of an instance that failed.
+// Rejection is a failed compile or deploy of an instance.
 type Rejection struct {
 	At      time.Time `json:"timestamp"`
 	Version int64     `json:"service_instance_version"`
@@ -109,7 +108,7 @@ type Rejection struct {
 	Message string    `json:"message"`
 	// More holds further information: problems with their positions in the model.
 	More json.RawMessage `json:"more,omitempty"`
-	// The same as the public clients read it.
+	// The same in the form of the public clients.
 	Instance int64        `json:"instance_version"`
 	Compile  string       `json:"compile_id" doc:"the id of the event"`
 	Errors   []RejectedBy `json:"errors"`
@@ -122,13 +121,13 @@ type RejectedBy struct {
 	Message string `json:"message"`
 }
 
-// FailingResource is a resource that is not well, with the failure as the public clients read it.
+// FailingResource is an unhealthy resource, with the failure in the form of the public clients.
 type FailingResource struct {
 	InstanceResource
 	Failures []ResourceFailure `json:"failures"`
 }
 
-// ResourceFailure is why a resource is not well.
+// ResourceFailure is why a resource is unhealthy.
 type ResourceFailure struct {
 	InstanceVersion int64     `json:"instance_version"`
 	ModelVersion    int       `json:"model_version"`
@@ -137,12 +136,12 @@ type ResourceFailure struct {
 	Message         string    `json:"message"`
 }
 
-// Hints returns how to correct the problems that More has.
+// Hints returns how to correct the problems in More.
 func (r *Rejection) Hints() []string {
 	var more struct {
 		Problems []diag.Problem `json:"problems"`
 	}
-	_ = json.Unmarshal(r.More, &more) // a form of another program has no hints
+	_ = json.Unmarshal(r.More, &more) // another program's form has no hints
 	var out []string
 	for _, p := range more.Problems {
 		if p.Hint != "" && !slices.Contains(out, p.Hint) {
@@ -177,7 +176,7 @@ func InstanceResources(
 	return append(own, followed...), err
 }
 
-// AllEvents calls f for all that has happened to an instance, the oldest first.
+// AllEvents calls f for all events of an instance, the oldest first.
 func AllEvents(
 	ctx context.Context, o Orders, env string, ref orders.Ref, f func(*orders.Event),
 ) error {

@@ -85,7 +85,7 @@ func (s *jobs) Offered(ctx context.Context, env, agent string) ([]string, error)
 	return ids, nil
 }
 
-// unfinished returns those parts that have not ended.
+// unfinished returns the parts that have not ended.
 func unfinished(parts []*heldJob) []*heldJob {
 	return slices.DeleteFunc(slices.Clone(parts), func(p *heldJob) bool { return p.rec.over() })
 }

@@ -12,17 +12,17 @@ import (
 	"southbound/shared/fault"
 )
 
-// Failure is an error as programs see it, on the command line and in answers of the API.
+// Failure is an error for programs, on the command line and in answers of the API.
 type Failure struct {
 	Kind     fault.Kind `json:"kind"`
 	Message  string     `json:"message"`
 	Hint     string     `json:"hint,omitempty"`
 	Problems []Wrong    `json:"problems"`
-	// More is how many more problems there are than can be shown.
+	// More is the number of omitted problems.
 	More int `json:"more,omitempty" doc:"number of problems beyond those listed"`
 }
 
-// Wrong is one thing that is wrong with an input.
+// Wrong is one problem of an input.
 type Wrong struct {
 	File      string         `json:"file"`
 	Line      int            `json:"line"`
@@ -39,7 +39,7 @@ type Wrong struct {
 	Others []Place `json:"related_places,omitempty"`
 }
 
-// Place is where in an uploaded export something lies.
+// Place is a position in an uploaded export.
 type Place struct {
 	Index     int    `json:"resource_index" doc:"index of the resource in the chunks, from 0; -1: an agent"`
 	Attribute string `json:"attribute_at" doc:"attribute or member; empty: the resource itself"`
@@ -76,7 +76,7 @@ func FailureOf(err error) Failure {
 	return f
 }
 
-// codeResource is the code of problems with the resources of a model, as the compiler has it.
+// codeResource is the compiler's code for problems with the resources of a model.
 const codeResource = "resource"
 
 // WrongOf writes a problem for programs.
@@ -97,7 +97,7 @@ func WrongOf(p diag.Problem) Wrong {
 		// The checks of resources do not know that a model made the resources.
 		w.Code = codeResource
 	}
-	if w.Code != "" { // such a problem has all members
+	if w.Code != "" { // these problems have all members
 		w.Related = orEmpty(w.Related)
 	}
 	return w
@@ -138,13 +138,13 @@ func (f Failure) err(where func(at Place) diag.Pos) error {
 	return out.ErrAnd(f.More)
 }
 
-// ErrorBody is the body of an answer that is an error, as RFC 9457 has it.
+// ErrorBody is the body of an error answer, in the form of RFC 9457.
 type ErrorBody struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
-	// Message is all of Err in one text, for clients that show no more.
+	// Message is all of Err in one text, for clients that show only this text.
 	Message string  `json:"message"`
 	Err     Failure `json:"error"`
 }
@@ -171,7 +171,7 @@ func problemWith(status int, f Failure) *ErrorBody {
 	}
 }
 
-// maxTold is how many problems stand in the text of an error.
+// maxTold is how many problems the text of an error has.
 const maxTold = 10
 
 // text returns the failure as one text: its message, the problems if there are several, and the
@@ -224,7 +224,7 @@ func statusOf(kind fault.Kind) int {
 	return http.StatusInternalServerError
 }
 
-// kindOf returns the kind of an error for a status that came without one.
+// kindOf returns the kind of an error from a status, for answers without a kind.
 func kindOf(status int) fault.Kind {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:

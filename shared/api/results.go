@@ -34,7 +34,7 @@ type PlannedChange struct {
 	Seen        string        `json:"seen,omitempty" doc:"digest of the found things that would be deleted, replaced or changed"`
 }
 
-// PlannedAgent is an agent that is new in a plan, or reached in another way.
+// PlannedAgent is an agent that is new in a plan, or whose address changes.
 type PlannedAgent struct {
 	Name      string `json:"name"`
 	Place     string `json:"place" doc:"description of its place, for people"`
@@ -61,7 +61,7 @@ type ReadJob struct {
 	Filter []string `json:"filter,omitempty"`
 	Bundle *Bundle  `json:"bundle,omitempty"`
 	Whole  bool     `json:"whole,omitempty"` // values as long as they are
-	// Discover, when not nil, requests a discovery instead of a comparison.
+	// Discover, if not nil, requests a discovery instead of a comparison.
 	Discover *Discover `json:"discover,omitempty"`
 }
 
@@ -131,7 +131,7 @@ func (s *comparisons) planned(ctx context.Context, env string, asked planAsked) 
 	return s.keep(ctx, d)
 }
 
-// keep makes an answer of a bounded size.
+// keep makes an answer of bounded size.
 func (s *comparisons) keep(ctx context.Context, d deploy.DryRun) (ReadDone, error) {
 	all := make([]PlannedChange, len(d.Planned))
 	for i := range d.Planned {
@@ -224,7 +224,7 @@ func (s *comparisons) Result(ctx context.Context, hash string) ([]byte, error) {
 	return slices.Concat(start, rest), nil
 }
 
-// gather puts an answer together, reading its parts with get.
+// gather combines an answer with its parts, which it reads with get.
 func gather(
 	done ReadDone,
 	get func(hash string) (ResultPart[PlannedChange], error),
@@ -253,7 +253,7 @@ func gather(
 	}
 }
 
-// encode writes JSON as it is sent.
+// encode returns the transferred JSON of a value.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -264,14 +264,14 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// decode reads JSON with its numbers as they are written.
+// decode parses JSON with its numbers in their written form.
 func decode(b []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
 	return fault.Wrap(fault.Damaged, "read answer", dec.Decode(v))
 }
 
-// Changed is a resource that was changed.
+// Changed is a changed resource.
 type Changed struct {
 	ID         resource.ID `json:"id"`
 	Change     diff.Change `json:"change"`
@@ -288,7 +288,7 @@ func (r *Report) Tell(changes []Changed) {
 	r.Changes, r.More = orEmpty(changes[:n]), len(changes)-n
 }
 
-// Moves are the things that have another id than before.
+// Moves are the things whose id has changed.
 type Moves struct {
 	Moved int           `json:"moved,omitempty"`
 	Moves []deploy.Move `json:"moves,omitempty"` // the first of them

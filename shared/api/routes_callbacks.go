@@ -9,7 +9,7 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// CallbackBody registers a callback.
+// CallbackBody registers a webhook.
 type CallbackBody struct {
 	nulls
 	URL     string   `json:"callback_url" minLength:"1" maxLength:"2048" doc:"http or https"`
@@ -61,7 +61,7 @@ func (r serviceRoutes) callbacks() {
 		})
 }
 
-// oneCallback returns one of the callbacks that are registered.
+// oneCallback returns one of the registered webhooks.
 func oneCallback(ctx context.Context, o Orders, env, id string) (orders.Callback, error) {
 	all, err := o.Registered(ctx, env)
 	if err != nil {

@@ -18,7 +18,7 @@ type nulls struct{}
 
 func (nulls) mayHoldNull() {}
 
-// CreationBody orders an instance.
+// CreationBody orders a new instance.
 type CreationBody struct {
 	nulls
 	Attributes orders.Attributes `json:"attributes"`
@@ -48,13 +48,13 @@ type ReplacementBody struct {
 	Comment    *string           `json:"comment,omitempty" maxLength:"4096" nullable:"true"`
 }
 
-// ExpertBody does edits in one set of attributes.
+// ExpertBody edits one set of attributes.
 type ExpertBody struct {
 	EditsBody
 	Set string `json:"attribute_set_name" enum:"candidate_attributes,active_attributes,rollback_attributes"`
 }
 
-// EditsBody does edits.
+// EditsBody edits attributes.
 type EditsBody struct {
 	nulls
 	Edits   []EditBody `json:"edit" minItems:"1" maxItems:"1000"`
@@ -81,7 +81,7 @@ func edits(bodies []EditBody) []inventory.Edit {
 	return all
 }
 
-// StateBody asks for a state.
+// StateBody requests a state.
 type StateBody struct {
 	nulls
 	Version *int64  `json:"current_version,omitempty" minimum:"1" nullable:"true"`
@@ -95,7 +95,7 @@ type ForceBody struct {
 	Operation *lifecycle.Operation `json:"operation,omitempty" enum:"promote,rollback,clear candidate,clear active,clear rollback" nullable:"true"`
 }
 
-// MigrationBody gives an instance another version of its definition.
+// MigrationBody changes an instance to another version of its definition.
 type MigrationBody struct {
 	nulls
 	Version   *int64            `json:"current_version,omitempty" minimum:"1" nullable:"true"`
@@ -113,7 +113,7 @@ type ConfigBody struct {
 	Version *int64          `json:"current_version,omitempty" minimum:"1" nullable:"true"`
 }
 
-// MetadataBody keeps a text with an instance. The peer's web console sends the same members within
+// MetadataBody stores a text with an instance. The peer's web console sends the same members within
 // body.
 type MetadataBody struct {
 	nulls
@@ -128,7 +128,7 @@ type MetadataValue struct {
 	Version *int64 `json:"current_version,omitempty" minimum:"1" nullable:"true"`
 }
 
-// flat returns the body with its members in one place.
+// flat returns the body with its members at one level.
 func (b MetadataBody) flat() (MetadataBody, error) {
 	switch {
 	case (b.Value == nil) == (b.Body == nil):
@@ -312,7 +312,7 @@ func (r serviceRoutes) instanceStates() {
 		}, longerBody(maxMigration))
 }
 
-// OfKey names a text that is kept with an instance.
+// OfKey names a text that is stored with an instance.
 type OfKey struct {
 	OfInstance
 	Key string `path:"key" minLength:"1" maxLength:"255"`

@@ -147,8 +147,8 @@ type rawOut struct {
 	Body         []byte
 }
 
-// putFile streams a file into the store; the description is made by hand, since the body is not
-// read by the library.
+// putFile streams a file into the store. Its OpenAPI description is written by hand, since the
+// library does not read the body.
 func (r *routes) putFile() {
 	op := &huma.Operation{Method: http.MethodPut, Path: "/v1/files/{hash}", OperationID: "putFile",
 		Summary: "Store a file by its SHA-256",
@@ -199,11 +199,11 @@ func (r *routes) store(c huma.Context) error {
 	return fault.Wrap(fault.Unknown, "store file", err)
 }
 
-// bounded is a body that may not be longer than it may be.
+// bounded is a body with a limited length.
 type bounded struct {
 	r      io.Reader
 	left   int64
-	failed error // how reading it ended, if not well
+	failed error // the error that ended reading
 }
 
 var errTooLong = errors.New("the body is longer than a file may be")

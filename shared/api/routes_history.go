@@ -100,8 +100,8 @@ type descriptionsIn struct {
 	Cursor string `query:"cursor" maxLength:"9" pattern:"^[0-9]+$" doc:"value of next of the previous page"`
 }
 
-// descriptions answers with one part of a version a page: that costs the same however many there
-// are.
+// descriptions returns one part of a version per page: the cost of a page does not depend on the
+// number of parts.
 func (r *routes) descriptions(
 	ctx context.Context, i *descriptionsIn,
 ) (*out[Page[Description]], error) {
@@ -126,7 +126,7 @@ func (c *Client) Release(
 ) (deploy.Exported, error) {
 	var done ExportDone
 	asked := map[string]any{"version": number}
-	if by.Author != "" { // which earlier servers do not know
+	if by.Author != "" { // earlier servers reject the member
 		asked["author"] = by.Author
 	}
 	if by.Message != "" {
@@ -141,7 +141,7 @@ func (c *Client) Compare(
 	ctx context.Context, env string, from, to int, whole bool,
 ) (deploy.DryRun, error) {
 	asked := map[string]any{"from": from, "to": to}
-	if whole { // which earlier servers do not know
+	if whole { // earlier servers reject the member
 		asked["whole"] = true
 	}
 	done, err := ask[ReadDone](ctx, c.connection, http.MethodPost, envPath(env, "diffs"), asked)

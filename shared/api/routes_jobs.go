@@ -12,7 +12,7 @@ type jobAsked struct {
 	Discover *Discover    `json:"discover,omitempty" doc:"describe the things of a type on an agent"`
 }
 
-// planRead asks for a plan that is compared with reality.
+// planRead requests a plan that is compared with reality.
 type planRead struct {
 	Bundle
 	Whole bool `json:"whole,omitempty" doc:"whole values"`

@@ -26,7 +26,7 @@ const (
 // servicesTag marks operations about services.
 const servicesTag = "services"
 
-// longerBody raises the bound of the body of an operation.
+// longerBody raises the size limit of an operation's body.
 func longerBody(bytes int64) func(*huma.Operation) {
 	return func(op *huma.Operation) { op.MaxBodyBytes = bytes }
 }
@@ -82,12 +82,12 @@ func (r serviceRoutes) orders() {
 	r.knownParameters()
 }
 
-// about makes an operation one of services.
+// about marks an operation as one of services.
 func about(op *huma.Operation) {
 	op.MaxBodyBytes, op.Tags = maxOrder, []string{servicesTag}
 }
 
-// ordering registers an operation about services.
+// ordering registers an operation on services.
 func ordering[I, T any](
 	r serviceRoutes, method, path, id, summary string,
 	f func(context.Context, Orders, *I) (T, error), change ...func(*huma.Operation),
@@ -338,7 +338,7 @@ func (r serviceRoutes) instances() {
 		})
 }
 
-// byIDIn asks for an instance by its id alone, and for parts of it.
+// byIDIn requests an instance by its id alone, and parts of it.
 type byIDIn struct {
 	InTenant
 	ID       string `query:"service_id" required:"true" minLength:"1" maxLength:"4096" pattern:"^[^=]+$" doc:"the id"`
@@ -348,7 +348,7 @@ type byIDIn struct {
 	Metadata bool   `query:"include_metadata" default:"true"`
 }
 
-// partly returns the parts of an instance that are asked for.
+// partly returns the requested parts of an instance.
 func (r serviceRoutes) partly(
 	ctx context.Context, o Orders, i *byIDIn, one orders.Instance,
 ) (orders.Instance, error) {
@@ -376,7 +376,8 @@ func (r serviceRoutes) partly(
 	return all[0], nil
 }
 
-// wish returns a change that a request asks for. A version is needed, from the address or the body.
+// wish returns the change that a request asks for. It requires a version, from the address or the
+// body.
 func (r serviceRoutes) wish(
 	ctx context.Context, o Orders, i *OfInstance, query int64, body *int64, message *string,
 ) (orders.Wish, error) {
@@ -464,5 +465,5 @@ func mayBeNull(schemas map[string]*huma.Schema) {
 	}
 }
 
-// text writes a number of a query.
+// text formats a number of a query.
 func text[N int | int64](n N) string { return strconv.FormatInt(int64(n), 10) }

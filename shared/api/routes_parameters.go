@@ -13,7 +13,7 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// KnownParameter is a parameter as the public clients read it.
+// KnownParameter is a parameter in the form of the public clients.
 type KnownParameter struct {
 	ID          string    `json:"id" doc:"its name"`
 	Name        string    `json:"name"`
@@ -21,18 +21,17 @@ type KnownParameter struct {
 	Environment string    `json:"environment"`
 	Source      string    `json:"source"`
 	Updated     time.Time `json:"updated"`
-	// Metadata has values where a model suggests some.
+	// Metadata has values if a model suggests some.
 	Metadata ParameterMetadata `json:"metadata"`
 }
 
 // ParameterMetadata holds the data of a parameter besides its value.
 type ParameterMetadata struct {
-	// Values are the suggested values that the parameter has, as lsm::set_suggested_values gave
-	// them.
+	// Values are the parameter's suggested values, as lsm::set_suggested_values set them.
 	Values []any `json:"values,omitempty"`
 }
 
-// knownParameter returns a parameter as the public clients read it.
+// knownParameter converts a parameter to the form of the public clients.
 func knownParameter(env string, p *state.Parameter) KnownParameter {
 	out := KnownParameter{
 		ID: p.Name, Name: p.Name, Value: p.Value, Environment: env, Source: p.Source,
@@ -75,7 +74,7 @@ type parametersIn struct {
 	Updated []string `query:"filter.updated,explode" maxItems:"10" nullable:"false" maxLength:"64" pattern:"^((ge:|gt:|le:|lt:)?[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])([T+ ]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?)?)?$" patternDescription:"a time, or ge:, gt:, le: or lt: in front of one" doc:"all of these, such as ge:2026-05-01+12:00:00"`
 }
 
-// wants reports whether a filter leaves a parameter.
+// wants reports whether a filter selects a parameter.
 func (i *parametersIn) wants(p *state.Parameter) bool {
 	named := len(i.Names) == 0 || slices.ContainsFunc(i.Names, func(part string) bool {
 		return strings.Contains(p.Name, part)
@@ -84,7 +83,7 @@ func (i *parametersIn) wants(p *state.Parameter) bool {
 		slices.Contains(i.From, sourceUser))
 }
 
-// knownParameters serves parameters as the public clients read them.
+// knownParameters serves parameters in the form of the public clients.
 func (r serviceRoutes) knownParameters() {
 	serve(r.routes, http.MethodGet, "/api/v2/parameters", "knownParameters",
 		"Parameters by name, with the values that a model suggests",
@@ -126,7 +125,7 @@ func (r serviceRoutes) knownParameters() {
 		}, about)
 }
 
-// onePath is where one parameter is.
+// onePath is the path of one parameter.
 const onePath = "/api/v1/parameter/{id}"
 
 type settingIn struct {
@@ -140,13 +139,13 @@ type settingsIn struct {
 	Body SettingsBody
 }
 
-// SettingsBody sets several parameters, as the public clients write it.
+// SettingsBody sets several parameters, in the form of the public clients.
 type SettingsBody struct {
 	nulls
 	Parameters []SettingItem `json:"parameters" minItems:"1" maxItems:"1000" nullable:"false"`
 }
 
-// SettingItem is one of several parameters that are set: a SettingBody with the name.
+// SettingItem is one of several parameters to set: a SettingBody with the name.
 type SettingItem struct {
 	ID       string         `json:"id" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$" patternDescription:"letters, digits, signs and spaces, without line breaks and other control characters" doc:"the name"`
 	Value    string         `json:"value" doc:"the value; kept unless metadata.values has others"`
@@ -197,8 +196,8 @@ func (r serviceRoutes) setKnown(ctx context.Context, i *settingIn) (state.Parame
 	return r.s.setParameter(ctx, i.Env, p)
 }
 
-// setSeveral stores parameters, all of them or none. Of one that is there twice the last counts, as
-// if they were set one after the other.
+// setSeveral stores parameters, all of them or none. If a parameter occurs twice, the last value
+// counts, as if they were set one after the other.
 func (r serviceRoutes) setSeveral(ctx context.Context, i *settingsIn) error {
 	all := make([]state.Parameter, 0, len(i.Body.Parameters))
 	at := map[string]int{}
@@ -223,8 +222,8 @@ type OneParameter struct {
 	Parameter KnownParameter `json:"parameter"`
 }
 
-// page returns the part of all parameters that is asked for. A place is the number of a parameter
-// in the list, from 1.
+// page returns the requested part of all parameters. A place is the number of a parameter in the
+// list, from 1.
 func (i *parametersIn) page(all []state.Parameter) (KnownParameters, error) {
 	updated, err := orders.TimesWithin(i.Updated)
 	if err != nil {

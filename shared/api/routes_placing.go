@@ -14,7 +14,7 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// value is any value of JSON, with its numbers as they were written.
+// value is any value of JSON, with its numbers in their written form.
 type value struct{ v any }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -152,7 +152,7 @@ func (r serviceRoutes) instanceHealth() {
 		})
 }
 
-// diagnosing asks why an instance is not well.
+// diagnosing requests why an instance is unhealthy.
 type diagnosing struct {
 	OfInstance
 	Version    int64 `query:"version" minimum:"1" doc:"rejections up to this version; absent: of all versions"`
@@ -160,7 +160,7 @@ type diagnosing struct {
 	Failures   int64 `query:"failure_lookbehind" minimum:"0" doc:"accepted and ignored: failures are always current"`
 }
 
-// looksAt reports whether rejections at a version are asked for.
+// looksAt reports whether the request asks for rejections of a version.
 func (d *diagnosing) looksAt(version, last int64) bool {
 	last = cmp.Or(d.Version, last)
 	return version <= last && (d.Rejections < 0 || version >= last-d.Rejections)
@@ -174,7 +174,7 @@ type OrderBody struct {
 	ID          *string         `json:"order_id,omitempty" format:"uuid" pattern:"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" nullable:"true" doc:"id of the order: an order with the same id is placed once"`
 }
 
-// OrderItemBody is one of them.
+// OrderItemBody is one change of an order.
 type OrderItemBody struct {
 	Instance   *string           `json:"instance_id,omitempty" maxLength:"4096" nullable:"true" doc:"for a new instance: a UUID, or a name that relations of other items use"`
 	Service    string            `json:"service_entity" minLength:"1" maxLength:"255"`
@@ -223,7 +223,7 @@ func (r serviceRoutes) placeOrder() {
 		}, about)
 }
 
-// ordersIn asks for orders.
+// ordersIn requests orders.
 type ordersIn struct {
 	InTenant
 	linked
@@ -240,7 +240,7 @@ type PlacedOrders struct {
 	Metadata ListMetadata    `json:"metadata"`
 }
 
-// Order returns the order that the body is.
+// Order converts the body to an order.
 func (b *OrderBody) Order() orders.Order {
 	all := orders.Order{ID: or(b.ID), Description: or(b.Description)}
 	for _, i := range b.Items {

@@ -32,7 +32,7 @@ const MaxPlanned = 50
 // InstancePreview is the result that an instance would have.
 type InstancePreview struct {
 	Instance orders.Instance `json:"instance"`
-	// Path are the states that it would go through, the last one last.
+	// Path are the states that it would pass through, the last one last.
 	Path []string `json:"path"`
 	// Problems are why it would be rejected, or could not be moved (diag.Problem).
 	Problems  json.RawMessage `json:"problems"`
@@ -44,7 +44,7 @@ type InstancePreview struct {
 // Wrong returns the problems.
 func (p *InstancePreview) Wrong() diag.Problems {
 	var out diag.Problems
-	_ = json.Unmarshal(p.Problems, &out) // a server has written them
+	_ = json.Unmarshal(p.Problems, &out) // a server has written valid JSON
 	return out
 }
 
@@ -118,7 +118,7 @@ func (s *services) previewed(
 	return out, nil
 }
 
-// DraftBody is an order that is to be previewed.
+// DraftBody is an order to preview.
 type DraftBody struct {
 	nulls
 	Service    string            `json:"service_entity" minLength:"1" maxLength:"255"`
@@ -131,7 +131,7 @@ type DraftBody struct {
 	Edits      []EditBody        `json:"edits,omitempty" nullable:"true" maxItems:"1000"`
 }
 
-// Draft returns the order that the body is.
+// Draft converts the body to an order.
 func (b *DraftBody) Draft() orders.Draft {
 	if b.New {
 		return orders.Draft{Create: &orders.Creation{
@@ -146,7 +146,7 @@ func (b *DraftBody) Draft() orders.Draft {
 	}
 }
 
-// servicesPlanAsked names a model that was uploaded, and instances.
+// servicesPlanAsked names an uploaded model, and instances.
 type servicesPlanAsked struct {
 	Bundle      string   `json:"bundle" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case" doc:"hash of the packed model"`
 	Definitions string   `json:"definitions" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case" doc:"a list of definitions, as JSON"`

@@ -8,7 +8,7 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// RolloutBody asks for a move of an instance.
+// RolloutBody requests a move of an instance.
 type RolloutBody struct {
 	nulls
 	Version *int64  `json:"current_version,omitempty" minimum:"1" nullable:"true" doc:"version of the instance that the caller has seen; null: any"`
@@ -57,7 +57,7 @@ func (o clientOrders) Rollouts(
 	return got[orders.RolloutPage](ctx, o.c, env, http.MethodGet, path, q, nil)
 }
 
-// Roll implements Orders. A move that was asked for twice is done once.
+// Roll implements Orders. A repeated request for a move has no further effect.
 func (o clientOrders) Roll(
 	ctx context.Context, env string, w orders.Wish, back bool,
 ) (orders.Instance, error) {

@@ -21,31 +21,31 @@ const (
 	pageBytes = 3 << 20
 )
 
-// Page is a part of a list. Next, when not empty, is the cursor of the following part.
+// Page is a part of a list. Next, if not empty, is the cursor of the following part.
 type Page[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next,omitempty"`
 }
 
-// Limit is how far to go.
+// Limit is the number of items to return.
 type Limit struct {
 	Limit int `query:"limit" minimum:"1" maximum:"5000" default:"1000" doc:"number of items of a page; a page with a next may have fewer"`
 }
 
-// Paging goes through a list whose cursors are numbers.
+// Paging pages through a list whose cursors are numbers.
 type Paging struct {
 	Limit
 	Cursor string `query:"cursor" maxLength:"9" pattern:"^[0-9]+$" doc:"value of next of the previous page"`
 }
 
-// pager makes pages that are bounded in items and bytes.
+// pager makes pages of a bounded number of items and bytes.
 type pager[T any] struct {
 	page  Page[T]
 	limit int
 	bytes int
 }
 
-// add adds an item, and reports whether there was room: the page is full when not.
+// add adds an item, and reports whether it fit; if not, the page is full.
 func (p *pager[T]) add(v T) (bool, error) {
 	b, err := encode(v)
 	if err != nil {
@@ -74,7 +74,7 @@ type KeyPaging struct {
 // earlier server returned it, is rejected instead of being used as a key.
 const keyMark = "k"
 
-// pageBy makes the page of the items of a list behind the key of a cursor, in the order of their
+// pageBy makes the page of the items of a list after the key of a cursor, in the order of their
 // keys.
 func pageBy[T any](
 	list []T, key func(*T) string, g KeyPaging, err error,
@@ -87,7 +87,7 @@ func pageBy[T any](
 	return pageBehind(list, keys, g, err)
 }
 
-// pageBehind is pageBy for a list with the keys of its items, which are in order.
+// pageBehind is pageBy for a list with the keys of its items, which are sorted.
 func pageBehind[T any](
 	list []T, keys []string, g KeyPaging, err error,
 ) (*out[Page[T]], error) {
@@ -110,7 +110,7 @@ func pageBehind[T any](
 	return answer(p.page, err)
 }
 
-// pageOf makes the page of a list that never changes. It begins at a number of an item.
+// pageOf makes the page of a list that never changes. It begins at the number of an item.
 func pageOf[T any](list []T, g Paging, err error) (*out[Page[T]], error) {
 	from := 0
 	if g.Cursor != "" && err == nil {
@@ -338,7 +338,7 @@ func (r *routes) single() {
 // maxNamed is how many blocked resources an answer names.
 const maxNamed = 20_000
 
-// bound leaves out ids beyond the first maxNamed.
+// bound removes ids beyond the first maxNamed.
 func (t *Health) bound() {
 	room := maxNamed
 	for i := range t.Single {
@@ -348,7 +348,7 @@ func (t *Health) bound() {
 	}
 }
 
-// UnknownType is the error for a type that is not known; similar is a name like it, or "".
+// UnknownType is the error for an unknown type; similar is a similar name, or "".
 func UnknownType(name, similar string) error {
 	e := fault.New(fault.NotFound, "", "unknown type %q", name).
 		WithHint("`southbound types` lists them")

@@ -52,7 +52,7 @@ func joined(u *url.URL) *url.URL {
 	path[5] = strings.ReplaceAll(name, "/", "%2F") + end
 	raw := strings.Join(path, "/")
 	plain, err := url.PathUnescape(raw)
-	if err != nil { // the path is escaped as it should be, so it never is
+	if err != nil { // the path was escaped above, so this never fails
 		return nil
 	}
 	out := *u

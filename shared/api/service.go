@@ -26,8 +26,8 @@ import (
 // Large: it assembles a server from all the parts that it serves.
 type Config struct {
 	Engine *deploy.Engine
-	// Sign, when not nil, makes requests that store files where files are, so that their bytes do
-	// not pass through the API.
+	// Sign, if not nil, returns requests that upload files directly to their store, so that their
+	// bytes do not pass through the API.
 	Sign func(ctx context.Context, hash string, size int64) (Upload, error)
 	// Jobs, if not nil, stores the records of jobs, which are comparisons with reality. Start calls
 	// Service.Work for one, in this process or in another, and does not wait for it. Without Jobs,
@@ -39,7 +39,7 @@ type Config struct {
 	// again if no runner takes the part.
 	ByRunner     func(resource.Agent) bool
 	NotifyRunner func(ctx context.Context, env, agent, part string) error
-	// Slice is how long one piece of work at a job is; 0: 50 seconds.
+	// Slice is how long one slice of work on a job takes; 0: 50 seconds.
 	Slice time.Duration
 	// Unserved, if not nil, returns the agents with work that no process does, and since how long.
 	Unserved func(ctx context.Context, env string) (map[string]time.Duration, error)
@@ -57,7 +57,7 @@ type Config struct {
 	Waits func(env string) map[string]string
 	// ByCommands reports that only commands of users do work, and no server.
 	ByCommands bool
-	// Services, when not nil, takes orders of services.
+	// Services, if not nil, accepts orders of services.
 	Services *orders.Service
 	// Definitions, if not nil, stores the definitions of services.
 	Definitions definition.Store
@@ -67,8 +67,8 @@ type Config struct {
 	About Discovery
 }
 
-// Service answers from the engine: one part for each kind of thing that is asked about. It is safe
-// for concurrent use.
+// Service answers from the engine: it has one part for each kind of object. It is safe for
+// concurrent use.
 type Service struct {
 	Config
 	resources
@@ -120,7 +120,7 @@ func New(c Config) *Service {
 	return s
 }
 
-// The ways to authenticate.
+// The authentication schemes.
 const (
 	AuthBearer = "bearer"
 	AuthSigV4  = "sigv4"
@@ -167,7 +167,7 @@ func ProgressOf(env string, p deploy.Progress) Progress {
 
 func sortedKeys(m map[string]bool) []string { return orEmpty(slices.Sorted(maps.Keys(m))) }
 
-// orEmpty makes a list that is written as [].
+// orEmpty returns a list that is encoded as [] and never as null.
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -175,7 +175,7 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// timeOrNil makes a time that is written as null when it is zero.
+// timeOrNil returns a time that is encoded as null if it is zero.
 func timeOrNil(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -288,8 +288,8 @@ func (s *versions) Versions(ctx context.Context, env string) ([]Version, error) 
 	return out, nil
 }
 
-// inForce returns when each version was in force. A version begins to be when it is stored, unless
-// that was without a release, and when it is released later; another one ends that.
+// inForce returns when each version was in force. A version comes into force when it is stored with
+// a release, and when it is released later. The release of another version ends that period.
 func inForce(vs []state.Version, env state.Env) map[int][]InForce {
 	var all []state.Release
 	for i := range vs {

@@ -30,7 +30,7 @@ func strict() map[string]huma.Format {
 		Unmarshal: func(data []byte, v any) (err error) {
 			defer func() { err = inWords(err) }()
 			if loose, is := v.(*any); is {
-				if err := json.Unmarshal(data, new(any)); err != nil { // names that are there twice
+				if err := json.Unmarshal(data, new(any)); err != nil { // duplicate names
 					return err
 				}
 				return stdjson.Unmarshal(data, loose)
@@ -84,7 +84,7 @@ func noNull(data []byte) error {
 	}
 }
 
-// whole reads whole numbers also where they are written with a fraction of zero or an exponent.
+// whole also accepts whole numbers that are written with a fraction of zero or an exponent.
 var whole = json.JoinUnmarshalers(
 	json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *int) error {
 		n, err := readWhole(dec)
@@ -120,8 +120,8 @@ func readWhole(dec *jsontext.Decoder) (int64, error) {
 	return int64(n), nil
 }
 
-// notEmpty refuses parameters that are there without a value, where the description asks for one.
-// The library takes them for left out, and a client that forgot a value would get everything.
+// notEmpty rejects parameters without a value, if the schema requires one. The library treats them
+// as omitted, and a client that forgot a value would receive everything.
 func notEmpty(c huma.Context, next func(huma.Context)) {
 	u := c.URL()
 	if u.RawQuery == "" {
@@ -132,7 +132,7 @@ func notEmpty(c huma.Context, next func(huma.Context)) {
 	clients := forClients(c.Operation().Path)
 	for _, p := range c.Operation().Parameters {
 		values := asked[p.Name]
-		if clients && strings.HasPrefix(p.Name, "filter.") { // clients send filters that are empty
+		if clients && strings.HasPrefix(p.Name, "filter.") { // clients send empty filters
 			if values = slices.DeleteFunc(values, func(v string) bool { return v == "" }); len(
 				values) == 0 {
 				delete(asked, p.Name)
@@ -173,7 +173,7 @@ func (q queried) URL() url.URL { return q.url }
 // Query implements huma.Context.
 func (q queried) Query(name string) string { return q.asked.Get(name) }
 
-// send answers with an error, in place of the library.
+// send writes an error, in place of the library.
 func send(c huma.Context, p *ErrorBody) {
 	c.SetHeader("Content-Type", problemType)
 	c.SetStatus(p.Status)

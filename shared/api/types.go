@@ -10,7 +10,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// Progress is how far an environment is: counters, never listings.
+// Progress is the progress of an environment: counters, never listings.
 //
 // Large: it is one record, as programs read it.
 type Progress struct {
@@ -37,7 +37,7 @@ type Progress struct {
 // maxRunning is how many of the running resources are named.
 const maxRunning = 20
 
-// Statuses returns all statuses, in the order in which people want to see them.
+// Statuses returns all statuses, in their display order.
 func Statuses() []state.Status {
 	return []state.Status{state.StatusFailed, state.StatusUnavailable, state.StatusSkipped,
 		state.StatusBlocked, state.StatusUndefined,
@@ -58,12 +58,12 @@ func (p *Progress) ByStatus() map[state.Status]int {
 	return out
 }
 
-// Done reports whether nothing is scheduled or under way.
+// Done reports whether nothing is scheduled or in progress.
 func (p *Progress) Done() bool {
 	return p.Scheduled == 0 && p.Outbox == 0 && len(p.Lanes) == 0 && p.Releasing == 0
 }
 
-// Resource is one resource as it is now.
+// Resource is the current state of one resource.
 type Resource struct {
 	ID         resource.ID      `json:"id"`
 	Type       string           `json:"type"`
@@ -78,7 +78,7 @@ type Resource struct {
 	Set        string           `json:"set"`
 	Reason     string           `json:"reason"`
 	LastAction string           `json:"last_action"`
-	// Interrupted is also of the check of something that is deployed.
+	// Interrupted is also set for an interrupted check of a deployed resource.
 	Interrupted bool `json:"interrupted,omitempty" doc:"its process ended during the run, and no process has taken it up yet"`
 	// Parameter is the parameter that Reason, a text for people, is about.
 	Parameter string `json:"parameter,omitempty" doc:"the parameter to set, if a parameter is unknown"`
@@ -94,7 +94,7 @@ type Detail struct {
 	Attempts   int           `json:"attempts" doc:"number of consecutive failures"`
 	Waits      string        `json:"waits,omitempty" doc:"reason why it has not run yet, if it is scheduled"`
 	Last       *Action       `json:"last"`
-	// Desired are the attributes of the intent, as documents have them.
+	// Desired are the attributes of the intent, in the form of documents.
 	Desired map[string]any `json:"desired" doc:"desired attributes, in the form of documents"`
 	// Seen are the attributes as the last run left or found them; unknown ones are omitted.
 	Seen   map[string]any `json:"seen" doc:"attributes that the last run left or found, as far as known; null: the thing does not exist, or nothing is known"`
@@ -114,7 +114,7 @@ type Version struct {
 	InForce []InForce `json:"in_force" doc:"periods in which it was in force, oldest first"`
 }
 
-// InForce is a time in which a version was in force.
+// InForce is a period in which a version was in force.
 type InForce struct {
 	From    time.Time  `json:"from"`
 	To      *time.Time `json:"to" doc:"end of the period; null: still in force"`
@@ -139,7 +139,7 @@ type Agent struct {
 	UnservedMS int64 `json:"unserved_ms,omitempty" doc:"time for which it has had work that no process takes up"`
 }
 
-// Action is one finished run of a handler for one resource. Every member is there, but for reason,
+// Action is one finished run of a handler for one resource. Every member is present, except reason,
 // replaced and stale.
 //
 // Large: it is one record of the API, and each field is a member that its clients read.
@@ -177,21 +177,21 @@ type ActionQuery struct {
 	Version  int
 	Action   state.ActionKind
 	Outcome  state.Status
-	After    string // only those with a greater id
-	Before   string // only those with a smaller id
+	After    string // only actions with a greater id
+	Before   string // only actions with a smaller id
 	Since    time.Time
 	Until    time.Time
 	Level    provider.Level
 	Text     string
-	Notable  bool // only those that changed something or did not go well
+	Notable  bool // only actions that made a change or failed
 	Limit    int  // 0: all
 }
 
 // Health holds the unhealthy resources, causes first.
 type Health struct {
-	// Groups are put together by reason, the largest first.
+	// Groups are grouped by reason, the largest first.
 	Groups []Group `json:"groups"`
-	// Single are the first of all, one by one.
+	// Single are the first unhealthy resources, one by one.
 	Single []Problem `json:"single"`
 }
 
@@ -204,7 +204,7 @@ type Group struct {
 	Count    int           `json:"count"`
 	NotDone  int           `json:"not_done" doc:"number of other resources that wait because of these"`
 	FirstNot []resource.ID `json:"first_not_done"`
-	// Agent and Since describe an agent that is not reached.
+	// Agent and Since describe an unreachable agent.
 	Agent string     `json:"agent,omitempty" doc:"the unreachable agent"`
 	Since *time.Time `json:"since,omitempty" doc:"time at which it was last reached; absent: never"`
 	// Parameter is the parameter that Reason, a text for people, is about.
@@ -229,11 +229,12 @@ type Type struct {
 	// Transports are the transports that reach an agent of the type; "*" stands for all.
 	Transports []string `json:"transports"`
 	Providers  []string `json:"providers"`
-	// Declaration is all that the type declares, in the form that `southbound types --check` reads.
+	// Declaration is the declaration of the type, in the form that `southbound types --check`
+	// reads.
 	Declaration json.RawMessage `json:"declaration,omitempty"`
 }
 
-// Attribute is one of a type.
+// Attribute is one attribute of a type.
 type Attribute struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"`
@@ -244,7 +245,7 @@ type Attribute struct {
 }
 
 // Upload is a request that stores one file: it must be sent with exactly these headers. A URL
-// without a host is one of the API.
+// without a host is relative to the API.
 type Upload struct {
 	Hash   string            `json:"hash"`
 	Method string            `json:"method"`
@@ -259,7 +260,7 @@ type Discovery struct {
 	API     string `json:"api"`
 	Auth    string `json:"auth" enum:"bearer,sigv4,none"`
 	Region  string `json:"region,omitempty" doc:"region of the SigV4 signature"`
-	// ExportURL is where uploads, exports and plans go; empty: here.
+	// ExportURL is the address of uploads, exports and plans; "": this server.
 	ExportURL string `json:"export_url,omitempty"`
 	OpenAPI   string `json:"openapi"`
 	Jobs      bool   `json:"jobs,omitempty" doc:"the server offers comparisons as jobs"`

@@ -15,8 +15,8 @@ import (
 // errLostJob: another process has changed the job, so that this worker has lost it.
 var errLostJob = errors.New("the job is somebody else's, or over")
 
-// WorkHere makes this process work on jobs until ctx ends. It is called before the server starts.
-// wait returns when all slices have ended.
+// WorkHere makes this process work on jobs until ctx ends. It must be called before the server
+// starts. wait returns when all slices have ended.
 func (s *jobs) WorkHere(ctx context.Context) (wait func()) {
 	var wg sync.WaitGroup
 	s.Start = func(_ context.Context, env, id string) error {
@@ -27,7 +27,7 @@ func (s *jobs) WorkHere(ctx context.Context) (wait func()) {
 				"the server is about to stop",
 			)
 		}
-		wg.Go(func() { _ = s.Work(ctx, env, id, time.Time{}) }) // polls start it again
+		wg.Go(func() { _ = s.Work(ctx, env, id, time.Time{}) }) // a poll starts it again
 		return nil
 	}
 	return wg.Wait
@@ -45,7 +45,7 @@ func (s *jobs) Work(ctx context.Context, env, id string, until time.Time) error 
 	}
 	h, err := s.held(ctx, env, id)
 	if err != nil || h.rec.over() || h.rec.Worker != "" || !h.rec.Alive.After(now) {
-		return err // it is another's, over, or was offered too long ago
+		return err // another process has it, it is over, or its offer has expired
 	}
 	h.rec.Worker, h.rec.Alive = s.Engine.NewID(), now.Add(aliveFor)
 	if h.rec.Part != nil {
@@ -107,7 +107,7 @@ func (w *working) left(ctx context.Context, agents []string) {
 	w.rec.Left = agents[:min(len(agents), maxNamedLeft)]
 	if !w.named {
 		w.named = true
-		_ = w.write(ctx) // the beat does it otherwise
+		_ = w.write(ctx) // otherwise the next heartbeat writes it
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 func checkResource(types *schema.Registry, r *resource.Resource) error {
 	parts, err := resource.ParseID(string(r.ID))
 	if err != nil {
-		return err // a fault already
+		return err // already a fault
 	}
 	if parts.ID() != r.ID || parts.Validate() != nil {
 		return fault.New(fault.Invalid, "", "the id is not written as ids are")
@@ -36,7 +36,7 @@ func checkResource(types *schema.Registry, r *resource.Resource) error {
 	}
 	for _, id := range r.Requires {
 		if _, err := resource.ParseID(string(id)); err != nil {
-			return err // a fault already
+			return err // already a fault
 		}
 	}
 	return checkReferences(r.Attributes)
@@ -76,7 +76,7 @@ func checkReferences(v any) error {
 			}
 		case resource.Fact:
 			if _, err := resource.ParseID(string(r.Of)); err != nil {
-				return err // a fault already
+				return err // already a fault
 			}
 		}
 	}

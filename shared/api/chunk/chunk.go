@@ -36,17 +36,17 @@ import (
 const (
 	maxResources = 32768
 	maxBytes     = 16 << 20 // before compression
-	// maxPacked and MaxUnpacked bound a file on arrival; a chunk that holds a single huge resource is
+	// maxPacked and MaxUnpacked bound a received file. A chunk that holds a single huge resource is
 	// larger than maxBytes.
 	maxPacked   = 64 << 20
 	MaxUnpacked = 256 << 20
 	maxBits     = 60
 )
 
-// Packed is a model as it travels.
+// Packed is the transferred form of a model.
 type Packed struct {
 	Chunks []state.Blob
-	Agents *state.Blob // nil: none is described
+	Agents *state.Blob // nil: the model describes none
 	Order  []int32     // of the resources in the chunks: their place in the model
 }
 
@@ -58,7 +58,8 @@ type packer struct {
 	out       Packed
 }
 
-// Pack makes the chunks of a model. Beside the model it holds them compressed, and one as it is.
+// Pack makes the chunks of a model. Besides the model, memory holds all compressed chunks, and one
+// uncompressed.
 func Pack(m *model.Model) (Packed, error) {
 	enc, err := newEncoder()
 	if err != nil {
@@ -79,7 +80,7 @@ func Pack(m *model.Model) (Packed, error) {
 		for i := range m.Agents {
 			line, err := m.Agents[i].MarshalJSON()
 			if err != nil {
-				return Packed{}, err // a fault already
+				return Packed{}, err // already a fault
 			}
 			text = append(append(text, line...), '\n')
 		}
@@ -127,13 +128,13 @@ func (p *packer) split(of []int32, bits int) error {
 	return p.split(ones, bits+1)
 }
 
-// encode returns the lines of a chunk; nil when they are too many for one that can be split.
+// encode returns the lines of a chunk; nil if they exceed the limit of a chunk and can be split.
 func (p *packer) encode(of []int32, bits int) ([]byte, error) {
 	text := make([]byte, 0, 200*len(of))
 	for _, i := range of {
 		line, err := p.resources[i].Encode()
 		if err != nil {
-			return nil, err // a fault already
+			return nil, err // already a fault
 		}
 		text = append(append(text, line...), '\n')
 		if len(text) > maxBytes && len(of) > 1 && bits < maxBits {
@@ -149,11 +150,11 @@ func Blob(data []byte) state.Blob {
 	return state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}
 }
 
-// Reader reads chunks that a client has sent. It trusts nothing in them.
+// Reader reads chunks that a client has sent. It validates everything in them.
 type Reader struct {
 	files state.Files
 	types *schema.Registry
-	wrong func(resource.Agent) []diag.Problem // with an agent
+	wrong func(resource.Agent) []diag.Problem // returns the problems of an agent
 	room  atomic.Int64                        // bytes that may still be unpacked
 }
 
@@ -298,7 +299,7 @@ func (u *Reader) open(ctx context.Context, hash string) (*unpacked, error) {
 type unpacked struct {
 	*zstd.Decoder
 	left int64
-	room *atomic.Int64 // of all files together
+	room *atomic.Int64 // shared by all files
 }
 
 // unpack returns a streaming decompressor of raw. Without streaming, data in many frames would be
