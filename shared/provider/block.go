@@ -99,14 +99,14 @@ func (c *Context) inBlock(doing, done, what string, f func(c *Context) error) (e
 	return nil
 }
 
-// alsoFailed is an error of a block that was marked as failed before. Its class is that of the
+// alsoFailed is an error of a block that was already marked as failed. Its class is that of the
 // error.
 type alsoFailed struct{ err, marked error }
 
-// Error names both.
+// Error names both errors.
 func (e *alsoFailed) Error() string { return fmt.Sprintf("%v (before that: %v)", e.err, e.marked) }
 
-// Unwrap returns both, the error first.
+// Unwrap returns both errors, the returned one first.
 func (e *alsoFailed) Unwrap() []error { return []error{e.err, e.marked} }
 
 func (c *Context) blockEnds(level Level, msg string, began time.Time, err error) {

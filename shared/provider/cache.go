@@ -47,20 +47,20 @@ type Cache struct {
 
 	mu      sync.Mutex
 	entries map[string]*entry
-	made    uint64 // counts makings
-	used    uint64 // counts uses
-	version int    // the newest seen
+	made    uint64 // number of built values
+	used    uint64 // number of uses
+	version int    // the newest version seen
 	ended   []*entry
 	closing bool
 	idle    *sync.Cond // signals that no goroutine closes values
 	closed  bool
 }
 
-// entry is one value, or one in the making.
+// entry is one value, which may still be under construction.
 type entry struct {
 	keep     Keep
 	version  int
-	done     chan struct{} // closed when it is made, or was not
+	done     chan struct{} // closed when build has returned
 	value    any
 	err      error
 	canceled bool // build was canceled or panicked: the next caller builds again
@@ -212,7 +212,7 @@ func (c *Cache) get(
 	}
 }
 
-// begin enters a value in the making.
+// begin adds an entry whose value is under construction.
 func (c *Cache) begin(key string, keep Keep, version int) *entry {
 	if keep.For <= 0 && keep.Idle <= 0 && !keep.Version {
 		keep.Idle = idleDefault
@@ -231,7 +231,7 @@ func (c *Cache) begin(key string, keep Keep, version int) *entry {
 	return e
 }
 
-// finish makes the value. When that fails, or panics, the entry goes.
+// finish builds the value. If build fails or panics, the entry is removed.
 func (c *Cache) finish(key string, e *entry, build func() (any, func(), error)) error {
 	made := false
 	defer func() {
@@ -297,7 +297,7 @@ func (c *Cache) expire(version int) {
 	}
 }
 
-// over reports whether a value has ended. One in the making has not.
+// over reports whether a value has expired. A value under construction has not.
 func (e *entry) over(now time.Time, version int) bool {
 	select {
 	case <-e.done:
@@ -325,7 +325,7 @@ func (c *Cache) bound() {
 			}
 		}
 		if oldest == "" {
-			return // all are in use, and go later
+			return // all are lent, and are removed later
 		}
 		c.take(oldest, c.entries[oldest])
 	}
@@ -388,7 +388,7 @@ func (c *Cache) Close() {
 	c.mu.Unlock()
 }
 
-// Len returns how many values are kept.
+// Len returns the number of cached values.
 func (c *Cache) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,8 +15,8 @@ type Partial interface {
 	Serves(capability reflect.Type) bool
 }
 
-// As returns a handler as one of the optional interfaces, and whether it can serve it. It is how
-// everything that calls handlers asks.
+// As returns a handler as one of the optional interfaces, and whether it supports that. All callers
+// of handlers must use As.
 func As[T any](h Handler) (T, bool) {
 	t, ok := h.(T)
 	if p, partial := h.(Partial); ok && partial && !p.Serves(reflect.TypeFor[T]()) {
@@ -71,12 +71,12 @@ type Nooper interface {
 
 // InSyncer compares an attribute for which equality of values is the wrong test.
 type InSyncer interface {
-	// InSync is asked for every attribute that is compared and wanted. Undecided leaves it to the
-	// engine.
+	// InSync is called for every compared attribute that has a desired value. Undecided leaves the
+	// decision to the engine.
 	InSync(ctx *Context, attribute string, desired, observed any) (Verdict, error)
 }
 
-// Verdict is the answer to whether an attribute is as wanted. Why, when it is not empty, is logged.
+// Verdict is the result for one attribute. Why, if it is not empty, is logged.
 type Verdict struct {
 	Sync Sync
 	Why  string
@@ -97,10 +97,11 @@ type Flusher interface {
 	Flush(ctx context.Context, done []BatchChange) error
 }
 
-// Generator makes resources that follow from one, when a model is exported.
+// Generator generates resources that follow from one resource, when a model is exported.
 type Generator interface {
-	// Generate returns their attributes, for resources of the same agent. It is a function of its
-	// argument alone: it is called with references unresolved and must not reach anything.
+	// Generate returns their attributes, for resources of the same agent. It must be a pure
+	// function of its argument: it is called with unresolved references and must not access any
+	// system.
 	Generate(r Resource) ([]Generated, error)
 }
 
@@ -111,15 +112,14 @@ type Generated struct {
 	Purged     bool
 }
 
-// ReadOnly is a transport that has a form of itself through which nothing can be changed. In a dry
-// run handlers get that.
+// ReadOnly is a transport with a read-only form. Handlers receive that form in a dry run.
 type ReadOnly interface{ ReadOnly() any }
 
-// Verifier is a connection that can be tried out. The engine does so before it calls handlers with
-// it: an agent that cannot be reached is waited for once, and not by each of its resources.
+// Verifier is a connection that can be verified. The engine verifies it before it calls handlers:
+// an unreachable agent is then waited for once, and not by each of its resources.
 type Verifier interface {
-	// Verify returns nil when the target answers. It changes nothing. Its error is Unavailable when
-	// trying again may help.
+	// Verify returns nil if the target answers. It changes nothing. Its error is Unavailable if a
+	// retry may help.
 	Verify(ctx context.Context) error
 }
 

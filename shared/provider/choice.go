@@ -134,7 +134,7 @@ func (c *Choice) Serves(capability reflect.Type) bool {
 	return c.count(capability) > 0
 }
 
-// choose returns the provider of a run, and remembers it for the rest of the run.
+// choose returns the provider of a run, and keeps it for the rest of the run.
 func (c *Choice) choose(ctx *Context, r Resource) (*Provider, error) {
 	if ctx.run != nil {
 		ctx.run.mu.Lock()
@@ -249,13 +249,13 @@ func (c *Choice) Delete(ctx *Context, req DeleteRequest) (Result, error) {
 	return p.Handler.Delete(ctx, req)
 }
 
-// share is the part of a batch that one provider gets.
+// share is the part of a batch for one provider.
 type share struct {
 	provider *Provider
 	index    []int // in the batch
 }
 
-// split chooses for each item and returns the shares in order of first use.
+// split chooses a provider for each item and returns the shares in order of first use.
 func (c *Choice) split(
 	n int, item func(i int) (*Context, Resource), failed func(i int, err error),
 ) []share {

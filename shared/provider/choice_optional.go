@@ -9,7 +9,7 @@ import (
 	"southbound/shared/diff"
 )
 
-// Apply makes one change by the call that it needs.
+// Apply makes one change by the corresponding call.
 func Apply(h Handler, c BatchChange) (Result, error) {
 	switch c.Change {
 	case diff.Created:
@@ -27,8 +27,8 @@ func Apply(h Handler, c BatchChange) (Result, error) {
 // The optional interfaces of a choice. If the provider of a run lacks an interface that other
 // providers have, the call does nothing.
 
-// Canonicalise implements Canonicaliser by the provider that the resource names, else the first:
-// all or none have it, and mean the same by it.
+// Canonicalise implements Canonicaliser by the provider that the resource names, else the first
+// one: either all providers have it or none, and their results are equal.
 func (c *Choice) Canonicalise(attributes map[string]any) (map[string]any, error) {
 	h := c.providers[0].Handler
 	for _, p := range c.providers {
@@ -145,8 +145,8 @@ func (c *Choice) Generate(r Resource) ([]Generated, error) {
 	return nil, nil
 }
 
-// CallTimeout implements Timeouter: the longest time that a provider asks for, since which one
-// serves is not known before.
+// CallTimeout implements Timeouter with the longest limit of the providers, since the provider that
+// will serve the resource is not known yet.
 func (c *Choice) CallTimeout(r Resource) time.Duration {
 	longest := time.Duration(0)
 	for _, p := range c.providers {

@@ -13,7 +13,7 @@ const (
 	Retryable Class = "retryable" // may be temporary: retried with backoff
 	// is permanent: waits for a new intent or a person
 	Terminal    Class = "terminal"
-	NeedsChange Class = "needs_change" // the desired state itself is wrong: waits for a new intent
+	NeedsChange Class = "needs_change" // the desired state is invalid: waits for a new intent
 )
 
 type classified struct {
@@ -29,7 +29,7 @@ func Errorf(class Class, format string, args ...any) error {
 	return &classified{class, fmt.Errorf(format, args...)}
 }
 
-// ClassOf returns the class of err, Retryable when it has none.
+// ClassOf returns the class of err, Retryable if it has none.
 func ClassOf(err error) Class {
 	var c *classified
 	if errors.As(err, &c) {

@@ -29,7 +29,7 @@ type Line struct {
 	Kwargs map[string]any `json:"kwargs,omitempty"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler. Whole numbers stay exact, as in diff.Diff.
+// UnmarshalJSON implements json.Unmarshaler. Whole numbers keep their exact value, as in diff.Diff.
 func (l *Line) UnmarshalJSON(text []byte) error {
 	type plain Line // Line without this method
 	if err := diff.ReadJSON(text, (*plain)(l)); err != nil {
@@ -55,7 +55,7 @@ type Host interface {
 	// Override receives the change of the run if it differs from the one that the engine would
 	// infer.
 	Override(change diff.Change)
-	// Cache is the agent's; nil: nothing is kept.
+	// Cache returns the agent's cache; nil: no values are cached.
 	Cache() *Cache
 }
 
@@ -64,13 +64,13 @@ type Options struct {
 	ID     resource.ID
 	DryRun bool
 	State  []byte // the state of the last Again
-	Reload bool   // something required has changed
+	Reload bool   // a required resource has changed
 	// Desired is the resource of the run, if there is one.
 	Desired Resource
-	Version int // of the export that the run is for; 0: of none
-	// Released is the version in force, which has the run's resource; 0: not known.
+	Version int // the version that the run is for; 0: none
+	// Released is the version in force, which has the run's resource; 0: unknown.
 	Released int
-	// Provider was chosen for the run by a call before; "": none was.
+	// Provider is the provider that an earlier call chose for the run; "": none.
 	Provider string
 	// Known are facts that the handler remembers; see Rememberer.
 	Known map[string]string
@@ -97,7 +97,7 @@ type Context struct {
 type runState struct {
 	mu     sync.Mutex
 	chosen *Provider
-	named  string            // where it was chosen elsewhere
+	named  string            // the provider, if another component has chosen it
 	known  map[string]string // facts of earlier runs, and of this one
 }
 
@@ -126,7 +126,7 @@ func (c *Context) WithState(state []byte) *Context {
 // ID returns the identity of the resource.
 func (c *Context) ID() resource.ID { return c.opts.ID }
 
-// DryRun reports whether nothing may be changed.
+// DryRun reports whether the run must not change anything.
 func (c *Context) DryRun() bool { return c.opts.DryRun }
 
 // State returns the state of the previous run's Again, or nil.
@@ -136,8 +136,8 @@ func (c *Context) State() []byte { return c.opts.State }
 // only the attributes with which the user selects the things to list; their types are not checked.
 func (c *Context) Desired() Resource { return c.opts.Desired }
 
-// Stored returns the resource of the run as its version has it, with its flags and requirements,
-// and references to secrets; nil when it is not known. It must not be changed.
+// Stored returns the resource of the run in the form of its version, with its flags and
+// requirements, and references to secrets; nil if it is unknown. Callers must not change it.
 func (c *Context) Stored() *resource.Resource { return c.opts.Stored }
 
 // New reports whether no earlier run of the resource has succeeded: a thing that this run creates
@@ -147,11 +147,11 @@ func (c *Context) New() bool { return c.opts.New }
 // Version returns the version that the run is for, 0 if there is none.
 func (c *Context) Version() int { return c.opts.Version }
 
-// Released returns the version of the environment that is in force, 0 when it is not known. All
-// resources that are run with one number belong to one description.
+// Released returns the version of the environment that is in force, 0 if it is unknown. All
+// resources that run with one version belong to one description.
 func (c *Context) Released() int { return c.opts.Released }
 
-// Reloading reports whether something required has changed, so that Reload follows.
+// Reloading reports whether a required resource has changed, so that Reload follows.
 func (c *Context) Reloading() bool { return c.opts.Reload }
 
 // SetChange sets the change of the run, for handlers whose knowledge is more precise than the
@@ -170,8 +170,8 @@ func (c *Context) SetProvider(name, why string) {
 	}
 }
 
-// Provider returns the provider that SetProvider has named, so that it stays for the rest of the
-// run; "": none yet.
+// Provider returns the provider that SetProvider has named, which is kept for the rest of the run;
+// "": none yet.
 func (c *Context) Provider() string {
 	if c.run == nil {
 		return ""
@@ -190,7 +190,7 @@ func (c *Context) Info(msg string, kv ...any) { c.log(LevelInfo, msg, kv) }
 // Warning logs with key-value pairs.
 func (c *Context) Warning(msg string, kv ...any) { c.log(LevelWarning, msg, kv) }
 
-// Error logs with key-value pairs; it does not make the run fail, a returned error does.
+// Error logs with key-value pairs. It does not make the run fail; only a returned error does.
 func (c *Context) Error(msg string, kv ...any) { c.log(LevelError, msg, kv) }
 
 // lacking marks the lines of Lacks.
@@ -201,7 +201,7 @@ const lacking = "unless_made_before"
 // first. If none does, a plan reports that the change would fail.
 func (c *Context) Lacks(what string) { c.Warning(what, lacking, true) }
 
-// Lacking reports whether a line is one of Lacks.
+// Lacking reports whether the line comes from Lacks.
 func (l *Line) Lacking() bool { return l.Kwargs[lacking] == true }
 
 func (c *Context) log(level Level, msg string, kv []any) {
@@ -272,7 +272,7 @@ func (c *Context) Transport() any { return c.host.Transport() }
 // the engine has resolved.
 func (c *Context) Secret(value string) { c.host.Secret(value) }
 
-// HasSecret reports whether a value has a reference to a secret in it, for Validate of a type.
+// HasSecret reports whether a value contains a reference to a secret, for Validate of a type.
 func HasSecret(v any) bool {
 	for _, ref := range resource.References(v) {
 		if _, ok := ref.(resource.Secret); ok {

@@ -2,12 +2,12 @@ package provider
 
 import "context"
 
-// ListKeeper is a Host that keeps lists for a run of a lane, and knows which of them are too old
-// for the resource of a Context: because that was asked for, has been changed, or something that it
-// requires has ended, since the list was begun.
+// ListKeeper is a Host that caches lists for a run of a lane. It rebuilds a list that is too old
+// for the resource of a Context: the resource was requested or changed, or one of its requirements
+// has ended, since the start of the list's build.
 type ListKeeper interface {
-	// Listed returns the list of a key, or makes it; when another call is making it, it waits for
-	// that until ctx ends. size is about how many bytes it takes.
+	// Listed returns the list of a key, or builds it. If another call is building it, Listed waits
+	// for that until ctx ends. size is its approximate number of bytes.
 	Listed(
 		ctx context.Context, key string, build func() (value any, size int, err error),
 	) (any, error)

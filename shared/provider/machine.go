@@ -57,7 +57,7 @@ func initName() string {
 	}
 }
 
-// ParseRelease reads the form of /etc/os-release: names and values, which may be quoted as in a
+// ParseRelease parses the form of /etc/os-release: names and values, which may be quoted as in a
 // shell.
 func ParseRelease(text string) map[string]string {
 	out := map[string]string{}

@@ -15,8 +15,8 @@ type Needs struct {
 	Commands []string // programs that are in PATH, or at that absolute path
 	Files    []string // absolute paths that must exist
 	// Facts of the machine, by name; see MachineFacts. A value is a list of words joined by |
-	// ("debian|ubuntu"), or a comparison of versions (">= 11", "< 3"). Of a fact that is a list of
-	// words one has to fit.
+	// ("debian|ubuntu"), or a comparison of versions (">= 11", "< 3"). If a fact is a list of
+	// words, one of them has to match.
 	Facts map[string]string
 	// Transport, if not nil, reports whether the provider can use a connection, and Over names such
 	// connections for people.
@@ -98,7 +98,7 @@ func (n *Needs) lack(ctx *Context) string {
 	return ""
 }
 
-// fits reports whether a fact is as wanted. One that is not known never is.
+// fits reports whether a fact has the required value. An unknown fact never has.
 func fits(have, want string) bool {
 	if have == "" {
 		return false

@@ -19,9 +19,9 @@ import (
 
 // The bounds of Plain.
 const (
-	maxPlain  = 1000     // values within one, lists and maps included
+	maxPlain  = 1000     // values within one value, including lists and maps
 	deepPlain = 32       // levels
-	maxBytes  = 64 << 10 // of a []byte that is shown
+	maxBytes  = 64 << 10 // of a []byte
 )
 
 // Plain converts any value to one that can be stored and sent: nil, bool, string, int64, *big.Int,
@@ -35,20 +35,20 @@ func Plain(v any) any {
 	return p.value(v, 0)
 }
 
-// Observed returns an attribute that a handler has read as a value of a resource: as Plain, with
-// bounds that only a fault reaches.
+// Observed converts an attribute that a handler has read to a value of a resource: as Plain, with
+// limits that only a faulty handler exceeds.
 func Observed(v any) any {
 	const limit = 1 << 20
 	p := plainer{left: limit, deepest: resource.MaxDepth - 1}
 	return p.value(v, 0)
 }
 
-// ObservedAll is Observed of each attribute.
+// ObservedAll applies Observed to each attribute.
 func ObservedAll(attributes map[string]any) map[string]any {
 	if attributes == nil {
 		return nil
 	}
-	out := maps.Clone(attributes) // most are as they have to be
+	out := maps.Clone(attributes) // most need no conversion
 	for name, v := range attributes {
 		switch v.(type) {
 		case nil, bool, string, int64:
@@ -61,7 +61,7 @@ func ObservedAll(attributes map[string]any) map[string]any {
 
 // plainer converts one value.
 type plainer struct {
-	left    int // values that it may still come to
+	left    int // how many more values it may convert
 	deepest int
 	within  []uintptr // the maps, slices and pointers that are being converted
 }
@@ -150,7 +150,7 @@ func bytesText(b []byte) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// decoded takes the detour over JSON.
+// decoded converts a value through JSON.
 func (p *plainer) decoded(v json.Marshaler, depth int) (any, bool) {
 	text, err := v.MarshalJSON()
 	if err != nil || len(text) > maxBytes {
@@ -257,7 +257,7 @@ func (p *plainer) hash(v reflect.Value, depth int) any {
 	})
 }
 
-// members makes a map of a struct, with the names that JSON gives its fields.
+// members converts a struct to a map, with the names that JSON gives its fields.
 func (p *plainer) members(v reflect.Value, depth int) any {
 	return p.inside(v, depth, func() any {
 		out := map[string]any{}

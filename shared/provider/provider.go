@@ -19,7 +19,7 @@ import (
 type Definition struct {
 	Type    schema.Type
 	Handler Handler
-	// Transport, when not nil, is one that the pack brings; see Transport.
+	// Transport, if not nil, is a transport that the pack brings; see Transport.
 	Transport *Transport
 	// Entities define which entities of models become resources of the type; see Mapper.
 	Entities []entity.Mapping
@@ -81,7 +81,7 @@ type Handler interface {
 	Delete(ctx *Context, req DeleteRequest) (Result, error)
 }
 
-// Resource is the desired state as a handler sees it: defaults filled in, parameters, facts and
+// Resource is the desired state in the form for handlers: defaults filled in, parameters, facts and
 // secrets resolved.
 type Resource struct {
 	ID         resource.ID
@@ -91,10 +91,10 @@ type Resource struct {
 	Purged     bool
 }
 
-// ReadRequest asks for the observed state of one resource.
+// ReadRequest requests the observed state of one resource.
 type ReadRequest struct{ Resource Resource }
 
-// CreateRequest asks for a missing thing to be made.
+// CreateRequest requests the creation of a missing thing.
 type CreateRequest struct {
 	Resource Resource
 	// Token is an idempotency key for targets that accept one. For types whose target chooses
@@ -103,14 +103,14 @@ type CreateRequest struct {
 	Token string
 }
 
-// UpdateRequest asks for differences to be removed.
+// UpdateRequest requests the removal of differences.
 type UpdateRequest struct {
 	Resource Resource
 	Observed Observation
 	Changes  map[string]diff.Diff // unredacted: never log it whole
 }
 
-// DeleteRequest asks for a thing to be removed.
+// DeleteRequest requests the removal of a thing.
 type DeleteRequest struct {
 	Resource Resource
 	Observed Observation
@@ -132,7 +132,7 @@ type Result struct {
 	Again *Again
 }
 
-// Again asks to be called again. State is handed back through Context.State, at most 4 KiB.
+// Again requests another call later. Context.State returns State in that call; at most 4 KiB.
 type Again struct {
 	After time.Duration
 	State []byte
@@ -141,12 +141,12 @@ type Again struct {
 // The optional interfaces. A handler implements those for which it does better than the engine's
 // default.
 
-// Differ compares instead of diff.Compare; it returns differences by attribute.
+// Differ replaces diff.Compare; it returns differences by attribute.
 type Differ interface {
 	Diff(ctx *Context, desired Resource, observed Observation) (map[string]diff.Diff, error)
 }
 
-// Canonicaliser brings desired attributes into the form that Read reports, before they are
+// Canonicaliser converts desired attributes to the form that Read reports, before they are
 // compared.
 type Canonicaliser interface {
 	Canonicalise(attributes map[string]any) (map[string]any, error)
@@ -197,7 +197,7 @@ type Reloader interface {
 	Reload(ctx *Context, req ReadRequest) error
 }
 
-// FactReader reports facts of a resource when they are asked for; values are text.
+// FactReader reports facts of a resource on request; values are text.
 type FactReader interface {
 	Facts(ctx *Context, req ReadRequest) (map[string]string, error)
 }
@@ -217,7 +217,8 @@ type Timeouter interface {
 
 // Files gives read access to uploaded bytes.
 type Files interface {
-	// Open returns the bytes with that hash; the caller closes it. A missing one is fault.NotFound.
+	// Open returns the bytes with that hash; the caller closes them. Missing bytes are
+	// fault.NotFound.
 	Open(ctx context.Context, hash string) (io.ReadCloser, error)
 }
 

@@ -2,7 +2,7 @@ package provider
 
 import "southbound/shared/schema"
 
-// Programmed is a connection to a program that calls handlers elsewhere.
+// Programmed is a connection to a program that calls handlers on another machine.
 type Programmed interface {
 	// Program identifies the program, as deploy.Config.Pack does this one; "" if it is unknown.
 	Program() string

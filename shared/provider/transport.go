@@ -26,6 +26,6 @@ type Transport struct {
 	// Verifier, FactSource, ReadOnly, and io.Closer, which is called after a run. Connect and the
 	// connection must be safe for concurrent use. The connection ends when ctx does.
 	Connect func(ctx context.Context, agent string, options map[string]any) (any, error)
-	// Limit is the longest that Connect may take; 0: ten seconds.
+	// Limit is the longest time that Connect may take; 0: ten seconds.
 	Limit time.Duration
 }

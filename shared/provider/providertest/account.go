@@ -13,7 +13,7 @@ import (
 
 // account is the output of a handler. It is safe for concurrent use.
 type account struct {
-	mu      sync.Mutex // guards all that follows
+	mu      sync.Mutex // guards the fields below
 	lines   []provider.Line
 	said    []saying // all output, in order
 	changed map[string]diff.Diff
@@ -54,7 +54,8 @@ func (a *account) log(line provider.Line, call string) {
 	a.lines = append(a.lines, line)
 }
 
-// sayings returns all output. Secrets that the handler has named are replaced, as the engine does.
+// sayings returns all output. It replaces secrets that the handler has declared, as the engine
+// does.
 func (a *account) sayings() []saying {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,7 +82,7 @@ func (a *account) change(attribute string, d diff.Diff, call string) {
 	a.recent[attribute] = d
 }
 
-// forgetChanges begins a new account of recentChanges and Overridden.
+// forgetChanges resets recentChanges and Overridden.
 func (a *account) forgetChanges() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -128,7 +129,7 @@ func (a *account) Override(change diff.Change) {
 	a.override = change
 }
 
-// Chosen returns the provider that was chosen last, and why.
+// Chosen returns the provider that was chosen last, and the reason.
 func (a *account) Chosen() (name, why string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -156,7 +157,7 @@ func (a *account) AttributeChanges() map[string]diff.Diff {
 	return maps.Clone(a.changed)
 }
 
-// Facts returns the facts that were reported.
+// Facts returns the reported facts.
 func (a *account) Facts() map[string]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

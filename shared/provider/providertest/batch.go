@@ -10,8 +10,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// batch does the same in two places, in one with batches and in the other with single calls, and
-// compares.
+// batch makes the same changes in two places, in one with batches and in the other with single
+// calls, and compares the results.
 func batch(e *env) error {
 	_, reads := provider.As[provider.BatchReader](e.handler)
 	_, applies := provider.As[provider.BatchApplier](e.handler)
@@ -25,7 +25,7 @@ func batch(e *env) error {
 	if err != nil {
 		return err
 	}
-	// Every second exists already, so that batches are mixed.
+	// Every second resource already exists, so that batches are mixed.
 	for _, place := range []*env{e, single} {
 		all, err := allStates(place)
 		if err != nil {
@@ -97,7 +97,8 @@ func batchRound(e *env, single *env, change map[string]any, purge bool) error {
 	return checkUnchanged(e, want, "the batch, compared with single calls,")
 }
 
-// batchStates returns all resources with a change, which only the first may take, laid over.
+// batchStates returns all resources; change, which may apply only to the first, is merged into its
+// attributes.
 func batchStates(e *env, change map[string]any, purge bool) ([]provider.Resource, error) {
 	var out []provider.Resource
 	for i, attrs := range append([]map[string]any{e.Attributes}, e.Others...) {
@@ -165,7 +166,7 @@ func decideAll(e *env, rs []provider.Resource) ([]provider.BatchChange, error) {
 	return out, nil
 }
 
-// cutShort demands an answer for each item of a batch even when the caller gives up.
+// cutShort requires an answer for each item of a batch even if its context is canceled.
 func cutShort(e *env, f func(ctx context.Context) int, want int) error {
 	ctx, cancel := context.WithCancel(e.ctx)
 	cancel()
@@ -175,7 +176,7 @@ func cutShort(e *env, f func(ctx context.Context) int, want int) error {
 	return nil
 }
 
-// applyAll acts, as a batch where the handler can.
+// applyAll makes the changes, as a batch if the handler supports it.
 func applyAll(e *env, items []provider.BatchChange) error {
 	var todo []provider.BatchChange
 	for _, item := range items {
@@ -222,7 +223,7 @@ func applyAll(e *env, items []provider.BatchChange) error {
 	return nil
 }
 
-// applyBatch hands over a batch and takes an answer for each item.
+// applyBatch passes a batch to the handler and requires an answer for each item.
 func applyBatch(
 	e *env, b provider.BatchApplier, todo []provider.BatchChange,
 ) (got []provider.Applied, err error) {
@@ -238,8 +239,8 @@ func applyBatch(
 	return got, nil
 }
 
-// batchOfCreates returns the creates of all resources of a new place, where a handler makes batches
-// of them.
+// batchOfCreates returns the creates of all resources of a new place, if the handler applies
+// batches of them.
 func batchOfCreates(
 	e *env,
 ) (place *env, b provider.BatchApplier, todo []provider.BatchChange, err error) {
@@ -286,8 +287,8 @@ func batchStopped(e *env) error {
 	return nil
 }
 
-// resultsAsSaid demands that every item of a batch that was answered without an error is as it is
-// wanted.
+// resultsAsSaid requires that every item of a batch that was answered without an error has its
+// desired state.
 func resultsAsSaid(e *env, todo []provider.BatchChange, got []provider.Applied) error {
 	for i, a := range got {
 		if a.Err != nil || a.Result.Again != nil {

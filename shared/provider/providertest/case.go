@@ -64,7 +64,7 @@ func checkCase(e *env) error {
 	return errors.Join(append(errs, checkTransport(e), checkNames(e), checkUpdates(e))...)
 }
 
-// checkTransport demands a connection where handlers need one.
+// checkTransport requires a connection if handlers need one.
 func checkTransport(e *env) error {
 	if e.subject.Transport != nil || e.typ.Reached("local") || e.typ.Reached("ssh") {
 		return nil
@@ -82,7 +82,7 @@ func namesIn(e *env, attrs map[string]any) []string {
 	return out
 }
 
-// checkNames demands that the things of a case are different ones, and named without secrets.
+// checkNames requires that the things of a case have different names, without secrets.
 func checkNames(e *env) error {
 	if e.Attributes == nil {
 		return nil

@@ -86,7 +86,8 @@ func declaration(e *env) error {
 		}
 	}
 	if t, ok := provider.As[provider.Timeouter](e.handler); ok {
-		// It is called with references unresolved, too, so it must not trust any attribute.
+		// CallTimeout is also called with unresolved references, so it must accept any value of an
+		// attribute.
 		for _, attrs := range []map[string]any{nil, e.Attributes} {
 			if t.CallTimeout(provider.Resource{Type: e.typ.Name, Attributes: attrs}) < 0 {
 				errs = append(errs, errors.New("the time limit of a call is negative"))
@@ -108,7 +109,7 @@ func checkFeatures(e *env) error {
 	_, applies := provider.As[provider.BatchApplier](e.handler)
 	can["batch"] = reads || applies
 	if _, can["facts"] = provider.As[provider.FactReader](e.handler); !can["facts"] {
-		delete(can, "facts") // a handler can report facts whenever it is called
+		delete(can, "facts") // a handler can report facts in any call
 	}
 	for _, feature := range slices.Sorted(maps.Keys(can)) {
 		const fix = "list in Features of the type what the handler implements, no more and no " +
@@ -191,7 +192,7 @@ func createsTwice(e *env) error {
 	token := e.token()
 	for i := range 2 {
 		if !e.typ.Assigned {
-			// as the engine has it: the same for every try only where the target chooses the
+			// as in the engine: all attempts share a token only if the target chooses the identity
 			// identity
 			token = e.token()
 		} else if i > 0 {
@@ -205,7 +206,7 @@ func createsTwice(e *env) error {
 			return err
 		}
 		if out.Again != nil {
-			return errNotApplicable // the target takes its time
+			return errNotApplicable // the target needs time
 		}
 	}
 	if err := checkConverged(e, r); err != nil || e.Lasting {
@@ -261,7 +262,7 @@ func updates(e *env) error {
 	return nil
 }
 
-// isChangeable reports whether something of the type can be updated.
+// isChangeable reports whether any attribute of the type can be updated.
 func isChangeable(e *env) bool {
 	return slices.ContainsFunc(e.typ.Attributes, func(a schema.Attribute) bool {
 		return a.Behaviour == schema.Property && a.Name != provider.ProviderAttribute
@@ -426,7 +427,7 @@ func readsAlike(e *env, r provider.Resource) error {
 		if err != nil && !errors.As(err, &refused) {
 			return err
 		}
-		obs.Mark = "" // which a run has no use for
+		obs.Mark = "" // which a run does not use
 		seen[i] = obs
 	}
 	if !reflect.DeepEqual(seen[0], seen[1]) {

@@ -155,18 +155,18 @@ func batchCut(e *env) error {
 	return nil
 }
 
-// maxSteps bounds how many calls to a target one change may take.
+// maxSteps is how many calls to a target one change may make.
 const maxSteps = 200
 
 // transition is a change from one state to another. States are attributes in layers, of the place
-// where it is made; none is not to exist.
+// of the test; nil layers mean that the thing does not exist.
 type transition struct {
 	name     string
 	from, to func(c *Case) []map[string]any
 }
 
-// interrupted stops a create, updates and a purge before each of their steps. The next run has to
-// end where one that was never stopped ends.
+// interrupted stops a create, updates and a purge before each of their steps. The next run must end
+// in the same state as a change that was never interrupted.
 func interrupted(e *env) error {
 	if e.Present {
 		return errNotApplicable

@@ -60,7 +60,7 @@ func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env
 	return e, checkCase(e)
 }
 
-// another returns an env in another place, whose output is part of the check as well.
+// another returns an env in another place, whose output the check examines as well.
 func (e *env) another() (*env, error) {
 	place, err := newEnv(e.ctx, e.subject, e.newDir)
 	if err == nil {
@@ -69,7 +69,7 @@ func (e *env) another() (*env, error) {
 	return place, err
 }
 
-// close ends the cached values of all places.
+// close expires the cached values of all places.
 func (e *env) close() {
 	for _, place := range append([]*env{e}, e.places...) {
 		place.host.Cache().Close()
@@ -78,12 +78,12 @@ func (e *env) close() {
 
 // tokens are the tokens of creates in one place. Copies of an env share them.
 type tokens struct {
-	mark  string // begins every token
+	mark  string // the prefix of every token
 	n     atomic.Int64
 	begun sync.Map // tokens of creates with an unknown result, by resource
 }
 
-// token returns a token that no other create has, wherever it is made: places may share a target.
+// token returns a token that is unique, also among other places: places may share a target.
 func (t *tokens) token() string { return fmt.Sprintf("%s-%d", t.mark, t.n.Add(1)) }
 
 // tokenOf returns the token of a create. For types whose target assigns the identity, it is the
@@ -150,7 +150,7 @@ func (e *env) checked(attrs map[string]any) (map[string]any, error) {
 	return full, nil
 }
 
-// typeID is the identity under which a list is made.
+// typeID is the identity of a list call.
 func typeID(e *env) resource.ID {
 	var keys []resource.Key
 	for _, name := range e.typ.Namevars() {
@@ -159,7 +159,7 @@ func typeID(e *env) resource.ID {
 	return resource.NewID(e.typ.Name, "test", keys...)
 }
 
-// purged returns r as it is when it must not exist.
+// purged returns r in its purged form.
 func purged(r provider.Resource) provider.Resource {
 	r.Purged = true
 	return r
@@ -174,7 +174,7 @@ func contextOf(e *env, method string, opts provider.Options) *provider.Context {
 	return e.host.of(e.ctx, fmt.Sprintf("%s of %s", method, opts.ID), opts)
 }
 
-// read observes and checks the form of the observation.
+// read observes the thing and checks the form of the observation.
 func (e *env) read(r provider.Resource, dry bool) (obs provider.Observation, err error) {
 	err = e.call("Read", r, func() (err error) {
 		obs, err = e.handler.Read(e.context("Read", r, dry), provider.ReadRequest{Resource: r})
@@ -222,7 +222,7 @@ func wellFormed(e *env, obs provider.Observation) error {
 	return nil
 }
 
-// diff compares as the engine does.
+// diff compares in the way of the engine.
 func (e *env) diff(
 	r provider.Resource, obs provider.Observation,
 ) (diffs map[string]diff.Diff, err error) {
@@ -252,7 +252,7 @@ func (e *env) diff(
 	return diffs, err
 }
 
-// comparedAttributes names the attributes that are.
+// comparedAttributes names the compared attributes.
 func comparedAttributes(e *env) []string {
 	var out []string
 	for i := range e.typ.Attributes {
@@ -295,7 +295,7 @@ func (e *initOnlyError) Error() string {
 	return strings.Join(e.attributes, ", ") + " can only be set at creation"
 }
 
-// maxAgain bounds how often a handler may ask to be called again.
+// maxAgain is how often a handler may return Again.
 const maxAgain = 100
 
 // apply reads, compares and acts, and returns the change.
@@ -303,7 +303,7 @@ func (e *env) apply(r provider.Resource) (diff.Change, error) {
 	return e.applyFrom(r, e.tokenOf(r), nil)
 }
 
-// applyFrom is apply with a token, and the state that a call before it handed over.
+// applyFrom is apply with a token, and the state of an earlier call.
 func (e *env) applyFrom(r provider.Resource, token string, state []byte) (diff.Change, error) {
 	change := diff.NoChange
 	for range maxAgain {
@@ -357,7 +357,7 @@ func (e *env) act(c provider.BatchChange, state []byte) (out provider.Result, er
 	return out, err
 }
 
-// checkAgain checks how a handler asks to be called again.
+// checkAgain checks the Again of a handler.
 func checkAgain(e *env, r provider.Resource, a *provider.Again) error {
 	e.host.say(string(r.ID), "the state in Again", string(a.State))
 	switch {
@@ -395,8 +395,8 @@ func (e *env) expect(r provider.Resource, want diff.Change) error {
 	return checkConverged(e, r)
 }
 
-// checkConverged demands that a dry run and another apply have nothing to do, and that the apply
-// leaves the world as it is.
+// checkConverged requires that a dry run and another apply find nothing to do, and that the apply
+// does not change the world.
 func checkConverged(e *env, r provider.Resource) error {
 	before, err := e.world()
 	if err != nil {
@@ -422,7 +422,7 @@ func checkConverged(e *env, r provider.Resource) error {
 	for name := range e.host.recentChanges() {
 		if a, ok := e.typ.Attribute(name); ok && a.Behaviour != schema.ReadOnly &&
 			r.Attributes[name] == nil {
-			continue // drift that was observed
+			continue // observed drift
 		}
 		return advise("call Changed where something is changed, never in Read or Diff",
 			"a second apply, which has nothing to do, says that %s was changed", name)
@@ -449,7 +449,7 @@ func (e *env) world() (string, error) {
 	return w, nil
 }
 
-// checkUnchanged demands that the world is as it was.
+// checkUnchanged requires that the world is unchanged.
 func checkUnchanged(e *env, before, what string) error {
 	after, err := e.world()
 	if err != nil || after == before {
@@ -464,7 +464,7 @@ func checkUnchanged(e *env, before, what string) error {
 	return doubted(fix, "%s changed the world\nbefore:\n%s\nafter:\n%s", what, before, after)
 }
 
-// vanish takes the thing away behind the handler's back.
+// vanish removes the thing without the handler.
 func vanish(e *env, r provider.Resource) error {
 	if e.Vanish != nil {
 		return e.Vanish()

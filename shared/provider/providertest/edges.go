@@ -16,7 +16,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// edges lays values at the edges of each attribute's type over the case.
+// edges replaces attributes of the case by values at the edges of their types.
 func edges(e *env) error {
 	if e.Present {
 		return errNotApplicable
@@ -69,25 +69,25 @@ func variedAttributes(e *env) []*schema.CompiledAttribute {
 	return out
 }
 
-// tryEdge tries one value, and reports whether that made a difference: it was brought about or
-// refused.
+// tryEdge tries one value, and reports whether that had an effect: the value was applied or
+// rejected.
 func tryEdge(e *env, a *schema.CompiledAttribute, v any) (made bool, err error) {
 	attrs := maps.Clone(e.Attributes)
 	attrs[a.Name] = v
 	if _, err := e.checked(attrs); err != nil {
-		return true, nil // the type refuses it together with the rest
+		return true, nil // the type rejects it in combination with the others
 	}
 	base, err := e.want(e.Attributes)
 	if err != nil {
 		return false, err
 	}
 	from := base
-	if a.Behaviour == schema.InitOnly { // it is set at creation
+	if a.Behaviour == schema.InitOnly { // it can only be set at creation
 		if e.Lasting {
 			return true, nil
 		}
 		from = purged(base)
-		defer func() { _, _ = e.apply(from) }() // the next value finds nothing, too
+		defer func() { _, _ = e.apply(from) }() // so that the next value starts without the thing
 	}
 	if _, err := e.apply(from); err != nil {
 		return false, fmt.Errorf("before it: %w", err)

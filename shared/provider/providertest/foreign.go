@@ -92,8 +92,8 @@ func addForeign(place *env) error {
 	return err
 }
 
-// leftOut gives the thing all that the case has values for, and then leaves out one attribute while
-// another changes.
+// leftOut sets all attributes that the case has, and then omits one attribute while another
+// changes.
 func leftOut(e *env) error {
 	if e.Present || e.Lasting {
 		return errNotApplicable
@@ -119,8 +119,8 @@ func leftOut(e *env) error {
 	return nil
 }
 
-// leavesOut sets all of full, then takes one attribute away and changes another, and looks whether
-// the first has stayed.
+// leavesOut sets all of full, then omits one attribute and changes another, and checks whether the
+// omitted one is unchanged.
 func leavesOut(e *env, name string, full map[string]any) error {
 	for _, u := range e.Updates {
 		if _, also := u[name]; also {
@@ -132,7 +132,7 @@ func leavesOut(e *env, name string, full map[string]any) error {
 		maps.Copy(next, u)
 		delete(next, name)
 		if _, err := e.checked(next); err != nil {
-			continue // it has to be given
+			continue // it is required
 		}
 		first, err := e.want(before)
 		if err != nil {
@@ -169,7 +169,7 @@ func leavesOut(e *env, name string, full map[string]any) error {
 	return nil
 }
 
-// isSensitive reports whether an attribute is.
+// isSensitive reports whether an attribute is sensitive.
 func isSensitive(e *env, name string) bool {
 	c, ok := e.typ.Attribute(name)
 	return ok && c.Sensitive

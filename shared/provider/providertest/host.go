@@ -36,8 +36,8 @@ func NewHost(transport any) *Host {
 	}
 }
 
-// AddFile makes bytes available to handlers and returns the reference to them. It is not for use
-// while a handler runs.
+// AddFile makes bytes available to handlers and returns the reference to them. It must not be
+// called while a handler runs.
 func (h *Host) AddFile(data []byte) resource.File {
 	sum := sha256.Sum256(data)
 	f := resource.File{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data))}
@@ -61,7 +61,7 @@ func (h *Host) Cache() *provider.Cache {
 	return h.cache
 }
 
-// expire ends all cached values.
+// expire expires all cached values.
 func (h *Host) expire() {
 	h.Cache().Close()
 	h.mu.Lock()
@@ -69,13 +69,13 @@ func (h *Host) expire() {
 	h.cache = provider.NewCache(time.Now)
 }
 
-// Context returns a context for one run of a handler on a resource. It knows the facts that earlier
-// runs on the same resource have reported.
+// Context returns a context for one run of a handler for a resource. It has the facts that earlier
+// runs of the same resource have reported.
 func (h *Host) Context(ctx context.Context, opts provider.Options) *provider.Context {
 	return h.of(ctx, "", opts)
 }
 
-// Lose forgets the facts of a resource, as when a run was cut off before they were kept.
+// Lose removes the facts of a resource, as if a run was interrupted before they were stored.
 func (h *Host) Lose(id resource.ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -42,8 +42,8 @@ func canonical(e *env) error {
 	return nil
 }
 
-// canonicalOf demands that the canonical form of a resource has its attributes, with values of
-// their types, and is its own canonical form.
+// canonicalOf requires that the canonical form of a resource has the same attributes, with values
+// of their types, and is its own canonical form.
 func canonicalOf(e *env, c provider.Canonicaliser, r provider.Resource) error {
 	var once, twice map[string]any
 	err := e.call("Canonicalise", r,

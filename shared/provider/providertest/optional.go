@@ -28,7 +28,7 @@ func find(e *env) error {
 		return err
 	}
 	switch found, err := findCreated(e, f, r, token); {
-	case errors.Is(err, provider.ErrUndecided): // a person is asked
+	case errors.Is(err, provider.ErrUndecided): // a person decides
 		return nil
 	case err != nil:
 		return err
@@ -79,8 +79,8 @@ func repeats(e *env, r provider.Resource, token string) (bool, error) {
 	return !found, err
 }
 
-// repeatsNothing demands that a create with the token of one that was made, and is not found, makes
-// no second thing.
+// repeatsNothing requires that a repeated create, with the token of a thing that is not found,
+// makes no second thing.
 func repeatsNothing(e *env, r provider.Resource, token string) error {
 	if e.World == nil {
 		return errors.New("found = false, expected true")
@@ -150,7 +150,7 @@ func facts(e *env) error {
 	return nil
 }
 
-// askFacts asks for the facts of a resource, and notes them.
+// askFacts requests the facts of a resource, and records them.
 func askFacts(e *env, f provider.FactReader, r provider.Resource) error {
 	return e.call("Facts", r, func() error {
 		learned, err := f.Facts(e.context("Facts", r, false), provider.ReadRequest{Resource: r})

@@ -22,7 +22,7 @@ func allStates(e *env) ([]provider.Resource, error) {
 	return out, nil
 }
 
-// parallel creates all at the same time.
+// parallel creates all resources concurrently.
 func parallel(e *env) error {
 	if len(e.Others) == 0 && !e.Present {
 		return lacks("Others")
@@ -55,7 +55,7 @@ func parallel(e *env) error {
 	return interleaved(e, all)
 }
 
-// interleaved reads all before it acts on any.
+// interleaved reads all resources before it changes any.
 func interleaved(e *env, all []provider.Resource) error {
 	if e.Lasting || e.Present {
 		return nil

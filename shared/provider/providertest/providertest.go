@@ -11,7 +11,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// Subject is a type with its handler, and how to test it.
+// Subject is a type with its handler, and the description of its tests.
 type Subject struct {
 	Definition provider.Definition
 	// New returns the case of a test in a place of its own, in which nothing exists yet. dir is an
@@ -28,16 +28,16 @@ type Subject struct {
 type Case struct {
 	// Attributes of a resource that does not exist. Defaults are filled in.
 	Attributes map[string]any
-	// Updates are laid over Attributes one after the other; the handler has to bring each about by
-	// an update. nil takes an attribute away.
+	// Updates are applied to Attributes one after the other; the handler has to make each change by
+	// an update. nil removes an attribute.
 	Updates []map[string]any
-	// InitOnly are other values of attributes that can only be set at creation, each to be refused
-	// later.
+	// InitOnly are other values of attributes that can only be set at creation; later changes to
+	// them must be rejected.
 	InitOnly map[string]any
 	// Replaces are other values of attributes that can only be changed by replacing the thing.
 	Replaces map[string]any
-	// Resets are attributes, each with the reason, that an update of something else sets back when
-	// the resource leaves them out.
+	// Resets are attributes, each with the reason, that an update of another attribute resets if
+	// the resource does not set them.
 	Resets map[string]string
 	// Others are attributes of more resources that do not exist and are independent of the first,
 	// for batches and parallel calls.
@@ -46,7 +46,7 @@ type Case struct {
 	// depend on the place. Equal states have equal texts. nil: the state cannot be described, and
 	// the suite does not check the effects of reads and dry runs.
 	World func() (string, error)
-	// Vanish takes the thing away behind the handler's back. nil: Delete does it.
+	// Vanish removes the thing without the handler. nil: Delete does it.
 	Vanish func() error
 	// Foreign adds a part to the thing that the type does not know, as another program would: a
 	// member of its object, a label, a line. nil: the suite does not check whether updates preserve
@@ -62,9 +62,9 @@ type Case struct {
 	// Present declares that the thing always has its desired state, and can be neither created nor
 	// removed, so that it is never missing.
 	Present bool
-	// Edges are the attributes for which values at the edges of their types are made up and tried,
-	// "*" for all but the naming ones. The handler brings each about, or refuses it and changes
-	// nothing. nil: none, for targets to which any value could do harm.
+	// Edges are the attributes for which the suite tries values at the edges of their types, "*"
+	// for all but the naming ones. The handler applies each value, or rejects it without a change.
+	// nil: none, for targets to which any value could do harm.
 	Edges []string
 	// Unfit are attributes for which made-up values, or none, prove nothing, each with the reason.
 	Unfit map[string]string
@@ -123,7 +123,7 @@ func Verify(ctx context.Context, s Subject, newDir func() (string, error)) []Fai
 	return out
 }
 
-// check is one thing that is demanded of every handler.
+// check is one requirement for every handler.
 type check struct {
 	name    string
 	meaning string
@@ -131,7 +131,7 @@ type check struct {
 	f       func(e *env) error
 }
 
-// run carries a check out. A handler that panics fails it.
+// run executes a check. A handler that panics fails it.
 func (c check) run(
 	ctx context.Context, s Subject, newDir func() (string, error),
 ) (err error) {
@@ -158,10 +158,10 @@ func (c check) run(
 	return errors.Join(err, leak)
 }
 
-// errNotApplicable ends a check that a case has nothing for.
+// errNotApplicable ends a check that does not apply to the case.
 var errNotApplicable = errors.New("not applicable")
 
-// caseError is a type or a case that nothing can be checked with.
+// caseError is an error of a type or a case that makes all checks impossible.
 type caseError struct{ error }
 
 // Unwrap returns the underlying error.
@@ -222,7 +222,7 @@ func (c check) fixesOf(err error) []string {
 		}
 		return out
 	}
-	switch e := err.(type) { // each level is looked at
+	switch e := err.(type) { // examine each level
 	case *caseError:
 		return []string{"mend the declaration of the type, or what New of the Subject returns; " +
 			"what follows was not checked"}

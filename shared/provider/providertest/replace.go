@@ -11,7 +11,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// replaces reports whether differences can only be removed by replacing the thing.
+// replaces reports whether only a replacement can remove the differences.
 func replaces(
 	e *env, diffs map[string]diff.Diff,
 ) bool {
@@ -102,8 +102,7 @@ func replaced(e *env) error {
 	return nil
 }
 
-// unwritten adds to the differences the write-only attributes that were not written as they are
-// wanted.
+// unwritten adds the write-only attributes whose desired value was not written to the differences.
 func unwritten(e *env, r provider.Resource, diffs map[string]diff.Diff) map[string]diff.Diff {
 	for i := range e.typ.Attributes {
 		a := &e.typ.Attributes[i]

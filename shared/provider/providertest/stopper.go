@@ -18,7 +18,7 @@ type Stopper struct {
 	stopped  bool
 }
 
-// Before is asked before each step; an error means that the step must not be made.
+// Before is called before each step; after an error, the step must not be made.
 func (s *Stopper) Before() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
