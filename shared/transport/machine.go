@@ -32,7 +32,7 @@ func ServeMachine(ctx context.Context, definitions []provider.Definition, versio
 	return s.Serve(ctx, in, out)
 }
 
-// MachineArgument is the argument with which a program is started on a machine.
+// MachineArgument is the argument that starts a program as the remote end on a machine.
 const MachineArgument = "remote"
 
 // machineFacts describe this machine for the other end.

@@ -18,8 +18,8 @@ import (
 	"southbound/shared/transport/options"
 )
 
-// Packs are the transports that packs bring, by their names. The zero value has none. It may be
-// used by any number of goroutines.
+// Packs are the transports that packs bring, by their names. The zero value has none. It is safe
+// for concurrent use.
 type Packs struct{ byName map[string]brought }
 
 // brought is a transport with its options, compiled as the attributes of a type.
@@ -54,7 +54,7 @@ func BroughtBy(definitions []provider.Definition) (Packs, error) {
 			problems.Add(p)
 		}
 		if _, taken := out.byName[t.Name]; !taken {
-			out.byName[t.Name] = brought{t, options} // so that types can be looked at, too
+			out.byName[t.Name] = brought{t, options} // so that the types can be checked, too
 		}
 	}
 	for i := range definitions {
@@ -93,7 +93,7 @@ func (p Packs) missing(t *schema.Type) diag.Problems {
 // Named returns the transport of a name, nil if no pack brings one.
 func (p Packs) Named(name string) *provider.Transport { return p.byName[name].Transport }
 
-// compile checks a declaration and returns all that is wrong with it.
+// compile checks a declaration and returns all its problems.
 func (p Packs) compile(t *provider.Transport) (*schema.Compiled, diag.Problems) {
 	var problems diag.Problems
 	bad := func(hint, format string, args ...any) {
@@ -154,7 +154,7 @@ func optionText(p diag.Problem) string {
 // Names returns the names of all transports, those of packs last.
 func (p Packs) Names() []string { return append(Names(), slices.Sorted(maps.Keys(p.byName))...) }
 
-// Check is the function Check for a program that has these transports, too.
+// Check is the function Check for a program that also has these transports.
 func (p Packs) Check(a resource.Agent) []diag.Problem {
 	b, ok := p.byName[a.Transport]
 	if !ok {
@@ -206,7 +206,7 @@ func (b brought) hint(p diag.Problem) string {
 	return fmt.Sprintf("%s is %s: %s", p.Attribute, o.Type, o.Description)
 }
 
-// limit is how long connecting may take.
+// limit is how long a connection may take to open.
 func (b brought) limit(fallback time.Duration) time.Duration {
 	if b.Limit > 0 {
 		return b.Limit
@@ -236,7 +236,7 @@ func (b brought) connect(ctx context.Context, agent string, given map[string]any
 		case v == nil:
 		default:
 			var ok bool
-			if options[o.Name], ok = fitting(compiled.DataType, v); !ok { // nor is a secret shown
+			if options[o.Name], ok = fitting(compiled.DataType, v); !ok { // the error omits the value, which may be a secret
 				return nil, fault.New(fault.Invalid, "connect", "the option %s is not a valid %s",
 					o.Name, o.Type).WithHint("%s", b.hint(diag.Problem{Attribute: o.Name}))
 			}
@@ -250,7 +250,7 @@ func (b brought) connect(ctx context.Context, agent string, given map[string]any
 	go func() {
 		var o opened
 		defer func() {
-			if p := recover(); p != nil { // its text may hold an option
+			if p := recover(); p != nil { // the text of the panic may contain an option
 				o = opened{nil, fault.New(fault.Internal, "connect",
 					"the transport %s panicked", b.Name)}
 			}

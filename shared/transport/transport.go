@@ -47,13 +47,13 @@ func Names() []string { return []string{NameLocal, NameSSH, NameHTTP, NamePostgr
 // run.
 type Local struct{}
 
-// Secrets resolves references to secrets in the options of agents; state.Secrets has it.
+// Secrets resolves references to secrets in the options of agents; state.Secrets implements it.
 type Secrets interface {
 	Resolve(ctx context.Context, s resource.Secret) (value, version string, err error)
 }
 
-// Connector opens the connections of agents. It implements state.Connector and may be used by any
-// number of goroutines.
+// Connector opens the connections of agents. It implements state.Connector and is safe for
+// concurrent use.
 type Connector struct {
 	// Local reports that this process runs on the machine of the agents with the transport local,
 	// so that it may serve them.

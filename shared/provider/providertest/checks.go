@@ -193,7 +193,6 @@ func createsTwice(e *env) error {
 	for i := range 2 {
 		if !e.typ.Assigned {
 			// as in the engine: all attempts share a token only if the target chooses the identity
-			// identity
 			token = e.token()
 		} else if i > 0 {
 			if again, err := repeats(e, r, token); err != nil || !again {

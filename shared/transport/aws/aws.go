@@ -27,7 +27,7 @@ import (
 	"southbound/shared/transport/pool"
 )
 
-// Conn is the connection of an agent. It may be used by any number of goroutines.
+// Conn is the connection of an agent. It is safe for concurrent use.
 type Conn struct {
 	session  *session
 	reserved []string
@@ -35,7 +35,7 @@ type Conn struct {
 	once     sync.Once
 }
 
-// Reserved reports whether a bucket or a table is none of the agent's business.
+// Reserved reports whether agents must not access a bucket or a table.
 func (c *Conn) Reserved(name string) bool { return slices.Contains(c.reserved, name) }
 
 // NewConn returns a connection with the given configuration, for tests of handlers.
@@ -57,7 +57,7 @@ func (c *Conn) Facts(ctx context.Context) (map[string]string, error) {
 		"aws.arn":     sdk.ToString(out.Arn)}, nil
 }
 
-// Close gives the connection back. It may be called more than once.
+// Close returns the connection. It may be called more than once.
 func (c *Conn) Close() error {
 	c.once.Do(c.done)
 	return nil
@@ -80,17 +80,17 @@ func Client[T any](c *Conn, create func(sdk.Config) T) T {
 	return made
 }
 
-// Sessions are kept for agents across runs: credentials, connections and clients. The zero value is
-// ready to use.
+// Sessions keep state for agents across runs: credentials, connections and clients. The zero value
+// is ready to use.
 type Sessions struct {
-	// RoleRequired refuses agents that name no role: where the process's own credentials are not
-	// for the authors of documents, as in a function that may write the state.
+	// RoleRequired rejects agents that name no role. It is for processes whose own credentials
+	// authors of documents must not use, such as a function that may write the state.
 	RoleRequired bool
 	// Reserved are buckets and tables that no agent may access: those in which this process keeps
 	// its own state, which its own credentials may write.
 	Reserved []string
-	// Endpoint is that of agents that name none; empty: AWS. A process that lives on an emulator
-	// sets it, so that it never reaches the real AWS.
+	// Endpoint is the endpoint of agents that name none; "": AWS. A process that runs against an
+	// emulator sets it, so that it never reaches the real AWS.
 	Endpoint string
 	// Now returns the current time; nil: time.Now.
 	Now func() time.Time
@@ -102,7 +102,7 @@ type Sessions struct {
 // session is shared by agents with the same options.
 type session struct {
 	config sdk.Config
-	http   *http.Client // nil: not ours
+	http   *http.Client // nil: not closed by the session
 
 	mu      sync.Mutex
 	clients map[reflect.Type]any
@@ -160,8 +160,8 @@ func credentialsError(o Options, err error) error {
 			"role; `aws sts get-caller-identity` tries them")
 }
 
-// Close closes the sessions. Connections that are still in use fail from then on or open new
-// network connections.
+// Close closes the sessions. Connections that are still in use then fail or open new network
+// connections.
 func (s *Sessions) Close() error {
 	s.pool.Close()
 	return nil
@@ -175,8 +175,8 @@ func (in *session) Close() {
 	in.http.CloseIdleConnections()
 }
 
-// tries is how often a request is made; the SDK waits between two, longer each time, and longer for
-// throttling.
+// tries is how often a request is attempted. The SDK waits between two attempts, with increasing
+// pauses, and longer for throttling.
 const tries = 6
 
 // load makes a session. It makes no request except those that the default chain of credentials
@@ -199,7 +199,7 @@ func load(ctx context.Context, agent string, o Options) (*session, error) {
 		return nil, fault.Wrap(fault.Invalid, "read the AWS configuration", err)
 	}
 	in := &session{}
-	if b, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok { // the SDK's own cannot be closed
+	if b, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok { // the SDK's default client cannot be closed
 		own := &http.Client{Transport: b.GetTransport(),
 			CheckRedirect: func(*http.Request,
 				[]*http.Request) error {
@@ -215,8 +215,8 @@ func load(ctx context.Context, agent string, o Options) (*session, error) {
 					r.ExternalID = &o.ExternalID
 				}
 			})
-		// Credentials are renewed a minute before they end, so that a call that has just begun does
-		// not meet their end.
+		// Credentials are renewed a minute before they expire, so that they do not expire during a
+		// call that has just begun.
 		cfg.Credentials = sdk.NewCredentialsCache(provider, func(c *sdk.CredentialsCacheOptions) {
 			c.ExpiryWindow = time.Minute
 		})
@@ -227,7 +227,7 @@ func load(ctx context.Context, agent string, o Options) (*session, error) {
 
 var notInSessionNames = pattern.Lazy(`[^\w+=,.@-]+`)
 
-// sessionName is how the agent appears in the account's audit log. Agents with the same options
+// sessionName is the name of the agent in the account's audit log. Agents with the same options
 // share the session of the first of them.
 func sessionName(agent string) string {
 	name := "southbound-" + strings.Trim(notInSessionNames().ReplaceAllString(agent, "-"), "-")

@@ -12,11 +12,11 @@ type Options struct {
 	Region     string // required
 	Role       string // ARN of the role to assume; "": the credentials of the process itself
 	ExternalID string // required by the role's trust policy; with Role only
-	Profile    string // of the shared configuration files, where the credentials come from
+	Profile    string // of the shared configuration files, which hold the credentials
 	Endpoint   string // of all services, for emulators and private endpoints
 }
 
-// declared are all options, in the order in which people think of them.
+// declared are all options, in the order for documentation.
 func declared() []options.Option {
 	return []options.Option{
 		{Name: "region", Type: `Pattern[/\A[a-z]{2,}(-[a-z]+)+-\d+\z/]`,

@@ -1,4 +1,4 @@
-// Package guard keeps a process from lending agents its own place in the network.
+// Package guard prevents agents from using a process's place in the network.
 package guard
 
 import (
@@ -8,17 +8,17 @@ import (
 	"southbound/shared/fault"
 )
 
-// Refused reports whether an address is one of the machine itself or of its link, where its runtime
-// and credentials answer.
+// Refused reports whether an address belongs to the machine itself or to its link, where its
+// runtime and credentials are served.
 func Refused(a netip.Addr) bool {
 	switch a = a.Unmap(); {
 	case a.IsLoopback(), a.IsLinkLocalUnicast(), a.IsUnspecified(), a.IsMulticast():
 		return true
 	}
-	return a == netip.MustParseAddr("fd00:ec2::254") // the metadata of a machine at AWS
+	return a == netip.MustParseAddr("fd00:ec2::254") // the metadata service of a machine at AWS
 }
 
-// Error is why an address is not connected to. It is Denied.
+// Error is why a connection to an address is refused. It is Denied.
 func Error() error {
 	return fault.New(fault.Denied, "connect",
 		"the address is one of the machine that connects, which it lends to nobody")

@@ -29,8 +29,7 @@ type Request struct {
 	Path   string // escaped, with or without a query, below the base URL: /things/a%2Fb?full=1
 	Header http.Header
 	Body   []byte
-	// Key makes repeating the request harmless where the agent names the API's header for it; "":
-	// nothing does.
+	// Key makes a repeated request harmless if the agent names the API's header for it; "": no key.
 	Key string
 }
 
@@ -68,7 +67,7 @@ func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 		}
 		return provider.With(err, provider.ErrNothingMade)
 	}
-	last := "" // why the last try is not the end
+	last := "" // why the last attempt is retried
 	ended := func() error {
 		if last == "" {
 			return never(fmt.Errorf("call the API: %w", fault.Ended(ctx)))
@@ -111,7 +110,7 @@ func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 	}
 }
 
-// statusText returns the name of the status of an answer, "" without one.
+// statusText returns the name of the status of an answer, "" without an answer.
 func statusText(res *Response) string {
 	if res == nil {
 		return ""
@@ -155,7 +154,7 @@ func (c *Conn) Below(link, from string) (path string, ok bool) {
 	return path, ok && strings.HasPrefix(path, "/") && !dotted(path)
 }
 
-// once makes a request. sent is false when it is certain that nothing arrived.
+// once makes a request. sent is false if it is certain that no byte arrived.
 func (in *session) once(
 	ctx context.Context, target *url.URL, r Request,
 ) (res *Response, sent bool, err error) {
@@ -196,7 +195,7 @@ func (in *session) once(
 
 var errSlow = errors.New("there was no answer in the time that the agent's timeout gives")
 
-// neverSent reports whether a request failed before any of it was sent.
+// neverSent reports whether a request failed before any of its bytes were sent.
 func neverSent(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, errToken) || errors.As(err, &op) && op.Op == "dial"
@@ -243,7 +242,7 @@ func again(res *Response, err error) bool {
 // Repeats reports whether the agent's options make a request with a key harmless to repeat.
 func (c *Conn) Repeats() bool { return c.session.settings.idempotencyHeader != "" }
 
-// repeatable reports whether a request may arrive twice.
+// repeatable reports whether a request may be made twice.
 func (in *session) repeatable(r Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodOptions:
@@ -252,15 +251,15 @@ func (in *session) repeatable(r Request) bool {
 	return r.Key != "" && in.settings.idempotencyHeader != ""
 }
 
-// backoff is how long to wait after a try, counted from 0: longer each time, up to some seconds,
-// and never the same for two.
+// backoff is how long to wait after an attempt, counted from 0: exponential up to some seconds,
+// with jitter.
 func backoff(try int) time.Duration {
 	const first, limit = 200 * time.Millisecond, 5 * time.Second
 	d := min(first<<min(try, 10), limit)
-	return d/2 + rand.N(d/2) // no secret
+	return d/2 + rand.N(d/2) // not security-relevant
 }
 
-// retryAfter reads how long an API asks to wait.
+// retryAfter parses the wait that an API asks for.
 func retryAfter(res *Response) (time.Duration, bool) {
 	if res == nil {
 		return 0, false

@@ -1,9 +1,9 @@
 // Package http is the transport http: agents that stand for an API behind a base URL. Handlers get
-// a Conn, which authenticates, waits, retries and limits for them.
+// a Conn, which authenticates, throttles and retries for them.
 //
-// A request of a handler waits for the rate of the agent, gets its credentials (options, or tokens
-// of OAuth 2), and goes to the base URL and nowhere else (target). While that is harmless and may
-// help it is made again, with growing pauses (Do). Objects is a handler for APIs that have a JSON
+// A handler's request waits for the rate of the agent, and gets its credentials (options, or tokens
+// of OAuth 2). It goes only to the base URL (target). If a retry is harmless and may help, the
+// request is retried, with growing pauses (Do). Objects is a handler for APIs that have a JSON
 // object at each path.
 package http
 
@@ -28,7 +28,7 @@ import (
 	"southbound/shared/transport/pool"
 )
 
-// Conn is the connection of an agent. It may be used by any number of goroutines.
+// Conn is the connection of an agent. It is safe for concurrent use.
 type Conn struct {
 	session *session
 	secrets []string
@@ -36,7 +36,7 @@ type Conn struct {
 	once    sync.Once
 }
 
-// Close gives the connection back. It may be called more than once.
+// Close returns the connection. It may be called more than once.
 func (c *Conn) Close() error {
 	c.once.Do(c.done)
 	return nil
@@ -76,7 +76,7 @@ type session struct {
 	limit    *rate.Limiter
 	tokens   *tokens // of OAuth 2; nil: none
 	close    func()
-	// when the API was tried out, in nanoseconds since 1970; 0: it was not, or has failed since
+	// when the API was verified, in nanoseconds since 1970; 0: it was not, or has failed since
 	verified atomic.Int64
 }
 
@@ -105,7 +105,7 @@ func (s *Sessions) Connect(_ context.Context, written, options map[string]any) (
 	return &Conn{session: in, secrets: secretsOf(written, options), done: give}, nil
 }
 
-// secretsOf returns the values that stand for references to secrets.
+// secretsOf returns the values of references to secrets.
 func secretsOf(written, options map[string]any) []string {
 	var out []string
 	for name, v := range written {
@@ -128,7 +128,7 @@ func (s *Sessions) Close() error {
 	return nil
 }
 
-// session makes the clients for settings.
+// session makes the HTTP clients for settings.
 func (s *Sessions) session(set *settings) *session {
 	// If a redirect leads to another host, neither the certificate of the client nor the options
 	// about the server's certificate apply to it.
@@ -193,7 +193,7 @@ func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 	return g.own.RoundTrip(req)
 }
 
-// maxRedirects is how many are followed, one after the other.
+// maxRedirects is how many consecutive redirects are followed.
 const maxRedirects = 10
 
 // redirect follows redirects of reads, and redirects of any request within an origin with all its
@@ -231,5 +231,5 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-// body returns a reader for a request's body that can be read again.
+// body returns a reader for a request's body that can be read repeatedly.
 func body(b []byte) *bytes.Reader { return bytes.NewReader(b) }

@@ -17,8 +17,8 @@ import (
 	"southbound/shared/redact"
 )
 
-// Of returns the connection of a handler's agent. The secrets of the agent appear in no output of
-// the run from then on. It is NeedsChange when the agent has another transport.
+// Of returns the connection of a handler's agent. From then on, the secrets of the agent are
+// redacted in all output of the run. The error is NeedsChange if the agent has another transport.
 func Of(ctx *provider.Context) (*Conn, error) {
 	c, ok := ctx.Transport().(*Conn)
 	if !ok {
@@ -90,8 +90,7 @@ func Call(ctx *provider.Context, method, path string, in, out any) (found bool, 
 	return true, nil
 }
 
-// plain puts values of attributes in the places of numbers as they were written, wherever any value
-// may stand.
+// plain converts decoded numbers to values of attributes, wherever any value may occur.
 func plain(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Interface:
@@ -126,8 +125,8 @@ func plain(v reflect.Value) {
 	}
 }
 
-// number returns a number as attributes have it: int64, beyond that *big.Int, and float64 with a
-// fraction or an exponent.
+// number converts a number to the type of attributes: int64, beyond that *big.Int, and float64 for
+// a fraction or an exponent.
 func number(n json.Number) any {
 	if i, err := n.Int64(); err == nil {
 		return i
@@ -141,7 +140,7 @@ func number(n json.Number) any {
 	return n.String() // a number that a float64 cannot hold
 }
 
-// wayClass classifies an error on the way to an answer.
+// wayClass classifies an error of the connection.
 func wayClass(method, path string, err error) error {
 	class := provider.Retryable
 	switch fault.KindOf(err) {

@@ -12,7 +12,7 @@ import (
 // whole, DELETE removes it. It handles missing objects, preserves unmanaged members, and retries
 // requests that may be repeated.
 type Objects struct {
-	// Path returns where the object of a resource is; see the function Path.
+	// Path returns the path of a resource's object; see the function Path.
 	Path func(attributes map[string]any) string
 	// Members maps the attributes that the object has as members to the names of the members, "" if
 	// the names are the same. Other attributes are not sent.

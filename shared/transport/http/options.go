@@ -19,7 +19,7 @@ import (
 	"southbound/shared/transport/options"
 )
 
-// declared are all options, in the order in which people think of them.
+// declared are all options, in the order for documentation.
 func declared() []options.Option {
 	return []options.Option{
 		{Name: "url", Type: `Pattern[/\Ahttps?:\/\/[^\/?#@\s]+(\/[^?#\s]*)?\z/]`,
@@ -98,8 +98,7 @@ type settings struct {
 	secretHeaders                  []string
 }
 
-// Wait returns how long one request may be waited for with all its tries, by the options of an
-// agent.
+// Wait returns how long one request may take with all its attempts, by the options of an agent.
 func Wait(given map[string]any) time.Duration {
 	sum := time.Duration(0)
 	for _, o := range declared() {
@@ -143,7 +142,7 @@ func read(given map[string]any) *reader {
 	return r
 }
 
-// fill moves values that are known to the settings.
+// fill copies known values to the settings.
 func (r *reader) fill() {
 	s := r.out
 	for name, p := range map[string]*string{"user": &s.user, "password": &s.password,
@@ -314,7 +313,8 @@ func count(all ...bool) (n int) {
 	return n
 }
 
-// secretIn reports whether headers have a secret among them, or had, before it was resolved.
+// secretIn reports whether headers contain a secret, or contained a reference to one before it was
+// resolved.
 func secretIn(headers map[string]any) bool {
 	for name, v := range headers {
 		if options.IsReference(v) || authenticates(name) {
@@ -333,7 +333,7 @@ func loopback(host string) bool {
 	return err == nil && a.IsLoopback()
 }
 
-// dotted reports whether a path has a segment that leads elsewhere, however it is escaped.
+// dotted reports whether a path has a segment of dots, however it is escaped.
 func dotted(path string) bool {
 	for part := range strings.SplitSeq(path, "/") {
 		text, err := url.PathUnescape(part)

@@ -41,7 +41,7 @@ func newTokens(s *settings, via http.RoundTripper) *tokens {
 	return t
 }
 
-// last returns the token that was given out last, "" for none.
+// last returns the last issued token, "" for none.
 func (t *tokens) last() string {
 	if t == nil {
 		return ""
@@ -57,7 +57,7 @@ func (t *tokens) last() string {
 // errToken, in an error, means that no token was obtained for a request.
 var errToken = errors.New("no token")
 
-// get returns a token that is good: another one than refused.
+// get returns a valid token: another one than refused.
 func (t *tokens) get(ctx context.Context, refused string) (*oauth2.Token, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -22,28 +22,27 @@ type Option struct {
 	Name, Type, Description string
 	// Default is the value of an omitted option; nil: none.
 	Default any
-	// Example shows how an option that every agent needs is written; "": it may be left out.
+	// Example is an example of a required option; "": the option may be omitted.
 	Example string
 	// Hint names the valid form for a value that is not valid; "": the description.
 	Hint string
-	// Secret is set where only a reference to a secret may stand. Its value is not shown.
+	// Secret is set if only a reference to a secret is permitted. The value is not shown.
 	Secret bool
-	// OneLine is set for a password and the like: a line end at its end, as a file with it has, is
-	// not part of it.
+	// OneLine is set for a password and similar values: a line end at the end, as of a file, is not
+	// part of the value.
 	OneLine bool
 	// Nested is set if a place to which an option leads, such as a bastion, has the option too.
 	Nested bool
-	// Valid checks a value in place of Type, where it holds options itself. It is not shown.
+	// Valid checks a value that contains options, in place of Type. It is not documented.
 	Valid func(v any) bool
 }
 
-// Reader holds the options of one agent, or of one place that an option of it leads to.
+// Reader holds the options of one agent, or of one place to which an option of it leads.
 type Reader struct {
 	transport string
 	given     map[string]any
 	values    map[string]any
-	// at is the option that a place belongs to, and where begins its messages; "": the agent
-	// itself.
+	// at is the option that leads to a place, and where begins its messages; "": the agent itself.
 	at, where string
 	found     *found
 }
@@ -181,7 +180,7 @@ func (r *Reader) Pending() { r.found.pending = true }
 // Given reports whether an option has been given, also by a reference.
 func (r *Reader) Given(name string) bool { return r.given[name] != nil }
 
-// Value returns the value of an option, or its default. It is nil where that is not known or not
+// Value returns the value of an option, or its default. It is nil if the value is unknown or not
 // valid.
 func (r *Reader) Value(name string) any { return r.values[name] }
 
@@ -233,8 +232,7 @@ func (r *Reader) sorted() []problem {
 	})
 }
 
-// Unknown returns a problem for each option that a transport does not have, in the order of their
-// names.
+// Unknown returns a problem for each option that a transport does not have, sorted by name.
 func Unknown(transport string, given map[string]any, known []string) []diag.Problem {
 	var out []diag.Problem
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -252,7 +250,7 @@ func Unknown(transport string, given map[string]any, known []string) []diag.Prob
 	return out
 }
 
-// IsReference reports whether a value is known only later.
+// IsReference reports whether a value is an unresolved reference.
 func IsReference(v any) bool {
 	switch v.(type) {
 	case resource.Secret, resource.Parameter, resource.Fact:

@@ -40,7 +40,7 @@ type Pool[K comparable, V interface{ Close() }] struct {
 type entry[V any] struct {
 	value V
 	users int
-	left  time.Time // when the last user went
+	left  time.Time // when the last user returned it
 }
 
 const defaultIdle = 15 * time.Minute

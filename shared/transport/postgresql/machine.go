@@ -45,7 +45,7 @@ func Here(directories []string) (*Conn, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, "find who runs the server of this machine", err)
 	}
-	// socket has looked
+	// hook of tests, after socket has listed the sockets
 	port, _ := strconv.ParseInt(strings.TrimPrefix(filepath.Base(path), socketName), 10, 64)
 	in := &session{
 		settings: &settings{host: filepath.Dir(path), port: port, user: account.Username,
@@ -60,7 +60,7 @@ func socket(directories []string) (string, error) {
 	seen := map[string]bool{}
 	var found []string
 	for _, dir := range directories {
-		paths, _ := filepath.Glob(filepath.Join(dir, socketName+"*")) // the pattern is right
+		paths, _ := filepath.Glob(filepath.Join(dir, socketName+"*")) // the pattern is valid
 		for _, path := range paths {
 			resolved, err := filepath.EvalSymlinks(path)
 			if port := strings.TrimPrefix(filepath.Base(path), socketName); err != nil ||

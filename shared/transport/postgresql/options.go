@@ -18,7 +18,7 @@ const (
 	tlsNone    = "none"
 )
 
-// declared are all options, in the order in which people think of them.
+// declared are all options, in the order for documentation.
 func declared() []options.Option {
 	return []options.Option{
 		{Name: "host", Type: `Pattern[/\A[^\s,@]+\z/]`,
@@ -46,7 +46,7 @@ func declared() []options.Option {
 	}
 }
 
-// settings are options that have been read.
+// settings are parsed options.
 type settings struct {
 	host, user, password, database, tls, ca, certificate, key string
 	port, timeout                                             int64
@@ -97,7 +97,7 @@ func read(given map[string]any) (*settings, *options.Reader) {
 	return s, r
 }
 
-// Wait returns how long connecting may take, by the options of an agent.
+// Wait returns how long a connection may take to open, by the options of an agent.
 func Wait(given map[string]any) time.Duration {
 	const fallback = 10
 	n, known := given["timeout"].(int64)
@@ -107,7 +107,8 @@ func Wait(given map[string]any) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// tlsConfig returns how to use TLS, nil for not; the hint of an error is the option that is wrong.
+// tlsConfig returns the configuration of TLS, nil for none; the hint of an error is the name of the
+// wrong option.
 func (s *settings) tlsConfig() (*tls.Config, error) {
 	if s.tls == tlsNone {
 		return nil, nil

@@ -25,14 +25,14 @@ import (
 	"southbound/shared/transport/pool"
 )
 
-// Conn is the connection of an agent. It may be used by any number of goroutines.
+// Conn is the connection of an agent. It is safe for concurrent use.
 type Conn struct {
 	session *session
 	done    func()
 	once    sync.Once
 }
 
-// Close gives the connection back. It may be called more than once.
+// Close returns the connection. It may be called more than once.
 func (c *Conn) Close() error {
 	c.once.Do(c.done)
 	return nil
@@ -42,7 +42,7 @@ func (c *Conn) Close() error {
 type Sessions struct {
 	// Guarded refuses addresses of this machine and of its link; see package guard.
 	Guarded bool
-	// Wrap, when not nil, is put around network connections, for tests of handlers.
+	// Wrap, if not nil, wraps network connections, for tests of handlers.
 	Wrap func(net.Conn) net.Conn
 	// Now returns the current time; nil: time.Now.
 	Now func() time.Time
@@ -62,7 +62,7 @@ type session struct {
 	free []*pgconn.PgConn
 }
 
-const maxFree = 4 // connections that are kept
+const maxFree = 4 // number of idle connections that are kept
 
 // Connect returns a connection for an agent with these options (references resolved). It connects
 // at the first use; see Conn.Verify. The caller closes it.
@@ -88,7 +88,7 @@ func (s *Sessions) Close() error {
 	return nil
 }
 
-// Close closes the connections that are free.
+// Close closes idle connections.
 func (in *session) Close() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -172,7 +172,7 @@ func (c *Conn) Do(ctx context.Context, database string, f func(*pgconn.PgConn) e
 		if err != nil {
 			return err
 		}
-		defer shut(pg) // one that were kept would be in the way of dropping the database
+		defer shut(pg) // a kept connection would prevent the database from being dropped
 		return f(pg)
 	}
 	pg, err := in.take(ctx)
@@ -183,7 +183,7 @@ func (c *Conn) Do(ctx context.Context, database string, f func(*pgconn.PgConn) e
 	return f(pg)
 }
 
-// take returns a connection that works.
+// take returns a working connection.
 func (in *session) take(ctx context.Context) (*pgconn.PgConn, error) {
 	for {
 		in.mu.Lock()
@@ -212,7 +212,7 @@ func (in *session) put(pg *pgconn.PgConn) {
 	in.free = append(in.free, pg)
 }
 
-// The codes of a login that was refused.
+// The codes of a rejected login.
 const (
 	invalidPassword      = "28P01"
 	invalidAuthorization = "28000"

@@ -19,7 +19,7 @@ type Conn struct {
 	// Version is the version of the program on the machine, Facts its facts about the machine.
 	Version string
 	Facts   map[string]string
-	// Running is the program there, for the connection that follows.
+	// Running is the program on the machine, which the next connection ends.
 	Running Running
 
 	types map[string]string
@@ -40,15 +40,15 @@ const maxFound = 1 << 20
 
 // pending is a call without its answer.
 type pending struct {
-	ctxs    []*provider.Context // of its items
+	ctxs    []*provider.Context // of the call's items
 	items   []item
 	answers []*answer
 	found   []map[string]any
 	err     error
 	ended   chan struct{}
-	agent   string // as errors name it
+	agent   string // its name in errors
 	held    int64  // bytes of the machine's frames for the call
-	secrets int64  // of these, of secrets
+	secrets int64  // bytes of secrets among these
 }
 
 // newConn performs the handshake over in and out, which follows the Greeting. beat is how often
@@ -87,7 +87,7 @@ func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duratio
 	return c, nil
 }
 
-// orUnavailable is the kind of an error of a connection.
+// orUnavailable returns the kind of an error of a connection, Unavailable by default.
 func orUnavailable(err error) fault.Kind {
 	if k := fault.KindOf(err); k != fault.Unknown {
 		return k
@@ -95,7 +95,7 @@ func orUnavailable(err error) fault.Kind {
 	return fault.Unavailable
 }
 
-// greet takes the first frame.
+// greet reads the first frame.
 func (c *Conn) greet(r *frameReader) error {
 	k, body, err := r.next()
 	if errors.Is(err, io.EOF) {
@@ -126,7 +126,7 @@ func (c *Conn) greet(r *frameReader) error {
 	return nil
 }
 
-// Close ends the connection and with it the program on the machine. Calls that wait for an answer
+// Close ends the connection and thereby the program on the machine. Calls that wait for an answer
 // fail.
 func (c *Conn) Close() error {
 	c.fail(fault.New(fault.Unavailable, "", "it was closed"))
@@ -136,7 +136,7 @@ func (c *Conn) Close() error {
 // Context is done when the connection has ended; its cause is the reason.
 func (c *Conn) Context() context.Context { return c.ctx }
 
-// fail ends the connection for a reason; the first one stays.
+// fail ends the connection for a reason; the first reason is kept.
 func (c *Conn) fail(err error) {
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fault.New(fault.Unavailable, "", "it was cut")
@@ -171,7 +171,7 @@ func wasLost(err error) bool {
 	return errors.As(err, &l)
 }
 
-// do calls a method for items and waits for the answers, one for each; or until ctx is done.
+// do calls a method for items and waits for one answer for each, or until ctx is done.
 func (c *Conn) do(
 	ctx context.Context, m method, typ string, items []item, ctxs []*provider.Context,
 ) (*pending, error) {
@@ -236,7 +236,7 @@ func (c *Conn) giveUp(ctx context.Context, id uint64, p *pending) (*pending, err
 	}
 }
 
-// maxEnding bounds how long a handler may take to end a call that was given up.
+// maxEnding bounds how long a handler may take to end a canceled call.
 const maxEnding = 5 * time.Second
 
 func (c *Conn) forget(id uint64) {
@@ -245,7 +245,7 @@ func (c *Conn) forget(id uint64) {
 	delete(c.calls, id)
 }
 
-// read takes frames until there are no more.
+// read reads frames until the input ends.
 func (c *Conn) read(r *frameReader) error {
 	for {
 		k, body, err := r.next()

@@ -158,8 +158,8 @@ func result(a *answer, err error) (provider.Result, error) {
 	return provider.Result{Again: &provider.Again{After: a.Again.After, State: a.Again.State}}, err
 }
 
-// ReadBatch implements provider.BatchReader. Fewer readings than items are the answer when the
-// handler there panicked or hung, as it would be here.
+// ReadBatch implements provider.BatchReader. If the handler on the machine panicked or hung, it
+// returns fewer readings than items, as a local handler would.
 func (f *forwarder) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
 	send, ctxs := make([]item, len(items)), make([]*provider.Context, len(items))
 	for i, b := range items {
@@ -233,7 +233,7 @@ func (f *forwarder) Facts(
 	return a.Facts, err
 }
 
-// Remembers implements provider.Rememberer: here, as it does not read the machine.
+// Remembers implements provider.Rememberer: in this process, as it does not read the machine.
 func (f *forwarder) Remembers(r provider.Resource) []string {
 	m, ok := provider.As[provider.Rememberer](f.h)
 	if !ok {
@@ -250,7 +250,7 @@ func (f *forwarder) FindCreated(ctx *provider.Context, req provider.CreateReques
 	return a != nil && a.Found, err
 }
 
-// Canonicalise implements provider.Canonicaliser: here, as it does not read the machine.
+// Canonicalise implements provider.Canonicaliser: in this process, as it does not read the machine.
 func (f *forwarder) Canonicalise(attributes map[string]any) (map[string]any, error) {
 	if c, ok := provider.As[provider.Canonicaliser](f.h); ok {
 		return c.Canonicalise(attributes)
@@ -258,10 +258,10 @@ func (f *forwarder) Canonicalise(attributes map[string]any) (map[string]any, err
 	return attributes, nil
 }
 
-// Reloads implements provider.Selective: here, as it does not read the machine.
+// Reloads implements provider.Selective: in this process, as it does not read the machine.
 func (f *forwarder) Reloads(r provider.Resource) bool { return provider.Reloads(f.h, r) }
 
-// CallTimeout implements provider.Timeouter: here, as it does not read the machine.
+// CallTimeout implements provider.Timeouter: in this process, as it does not read the machine.
 func (f *forwarder) CallTimeout(r provider.Resource) time.Duration {
 	if t, ok := provider.As[provider.Timeouter](f.h); ok {
 		return t.CallTimeout(r)

@@ -99,7 +99,7 @@ func (f servedFiles) Open(ctx context.Context, hash string) (io.ReadCloser, erro
 	return s, nil
 }
 
-// stream is a file that comes in pieces: at most window of them are on their way.
+// stream is a file that is received in pieces, of which at most window are in transit.
 type stream struct {
 	c    *served
 	ctx  context.Context
@@ -110,7 +110,7 @@ type stream struct {
 	over bool // the engine sends no more
 }
 
-// put takes a piece. The engine sends no more than were asked for.
+// put adds a received piece. The engine sends no more pieces than were requested.
 func (s *stream) put(d data) error {
 	select {
 	case s.in <- d:

@@ -27,7 +27,7 @@ func invoke(ctx context.Context, h provider.Handler, m method, reqs []request) (
 	return out, nil
 }
 
-// one calls a method that is about one resource.
+// one calls a method for one resource.
 func one(h provider.Handler, m method, r *request, a *answer) error {
 	var result provider.Result
 	var err error
@@ -97,7 +97,7 @@ func optional(h provider.Handler, m method, r *request, a *answer) error {
 	return fmt.Errorf("the handler there cannot do %q: %w", m, errMethod)
 }
 
-// errMethod is a call that the other end should not have made.
+// errMethod is an invalid call of the other end.
 var errMethod = fault.New(fault.Unsupported, "", "the two programs differ")
 
 // observedOf makes a handler's observation safe to send: encoding a cyclic value would crash this

@@ -12,14 +12,14 @@ import (
 	"southbound/shared/schema"
 )
 
-// Machine keeps a connection with one machine: it is made when it is needed first, and again when
-// it was cut. It may be used by any number of goroutines, which share the connection.
+// Machine keeps a connection with one machine: it opens the connection at the first use, and again
+// after it was lost. It is safe for concurrent use; all users share the connection.
 type Machine struct {
 	// Open makes a connection. Its context is not that of a caller, which may be canceled: it is
 	// done when the machine is closed.
 	Open func(ctx context.Context) (*Conn, error)
-	// Retry is how long connecting is tried again while the machine cannot be reached; 0 means 30
-	// s, less than 0 never.
+	// Retry is how long an unreachable machine is retried; 0 means 30 s, a negative value means no
+	// retry.
 	Retry time.Duration
 	// Forget is how long callers receive a failure without another attempt, 0 means 15 s.
 	Forget time.Duration
@@ -28,11 +28,11 @@ type Machine struct {
 	conn   *Conn
 	trying *attempt
 	failed error
-	until  time.Time // when another try may be made
+	until  time.Time // when another attempt is permitted
 	closed bool
 }
 
-// attempt is one try at connecting, for which all wait that need it.
+// attempt is one attempt to connect, for which all callers wait.
 type attempt struct {
 	ended chan struct{}
 	stop  context.CancelFunc
@@ -41,8 +41,8 @@ type attempt struct {
 	last  string // how the previous attempt failed, with mu held; "": it is the first
 }
 
-// maxWait bounds how long a caller waits for a connection; it is made all the same, for the next
-// one.
+// maxWait bounds how long a caller waits for a connection. The attempt continues for the next
+// caller.
 const maxWait = 45 * time.Second
 
 // Conn returns the connection. Its error is that of the last attempt, or fault.Unavailable if an
@@ -95,7 +95,7 @@ func (m *Machine) gaveUp(ctx context.Context, a *attempt) error {
 	return fmt.Errorf("%w; before that: %s", fault.Ended(ctx), a.last)
 }
 
-// try connects, again and again while the machine cannot be reached.
+// try connects, and retries while the machine is unreachable.
 func (m *Machine) try(ctx context.Context, a *attempt) {
 	defer a.stop()
 	retry := m.Retry
@@ -139,7 +139,7 @@ func (m *Machine) Handler(t schema.Type, h provider.Handler) (provider.Handler, 
 	return Handler(t, h, m.Conn)
 }
 
-// Close ends the connection, and one that is being made.
+// Close ends the connection, and a current attempt.
 func (m *Machine) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

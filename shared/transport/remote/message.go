@@ -70,7 +70,7 @@ type call struct {
 
 // item is one resource of a call.
 //
-// Large: it is all that a handler is given for one resource, a member for each option of its run.
+// Large: it is a handler's whole input for one resource, with a member for each option of its run.
 type item struct {
 	Call       uint64               `cbor:"1,keyasint"`
 	ID         string               `cbor:"2,keyasint"`
@@ -103,7 +103,7 @@ func (o *observed) observation() provider.Observation {
 	return provider.Observation{Exists: o.Exists, Attributes: o.Attributes, Mark: o.Mark}
 }
 
-// cancel gives a call up.
+// cancel cancels a call.
 type cancel struct {
 	Call uint64 `cbor:"1,keyasint"`
 }
@@ -127,7 +127,7 @@ type verdict struct {
 	Why  string        `cbor:"2,keyasint"`
 }
 
-// found is one thing that exists, of a call that lists them.
+// found is one existing thing, from a call that lists things.
 type found struct {
 	Call       uint64         `cbor:"1,keyasint"`
 	Attributes map[string]any `cbor:"2,keyasint"`
@@ -138,7 +138,7 @@ type again struct {
 	State []byte        `cbor:"2,keyasint"`
 }
 
-// done ends a call. Err is that of the call as a whole, as when the handler panicked.
+// done ends a call. Err is the error of the whole call, for example if the handler panicked.
 type done struct {
 	Call uint64   `cbor:"1,keyasint"`
 	Err  *failure `cbor:"2,keyasint,omitempty"`
@@ -162,7 +162,7 @@ type named struct {
 	Diff *diff.Diff `cbor:"5,keyasint,omitempty"`
 }
 
-// open asks for the bytes of a file for an item.
+// open requests the bytes of a file for an item.
 type open struct {
 	Call   uint64 `cbor:"1,keyasint"`
 	Item   int    `cbor:"2,keyasint"`
@@ -170,7 +170,7 @@ type open struct {
 	Hash   string `cbor:"4,keyasint"`
 }
 
-// more asks for another piece of a file, or, with Close, for no more.
+// more requests another piece of a file or, with Close, ends the transfer.
 type more struct {
 	Stream uint64 `cbor:"1,keyasint"`
 	Close  bool   `cbor:"2,keyasint,omitempty"`
@@ -184,7 +184,7 @@ type data struct {
 	Err    *failure `cbor:"4,keyasint,omitempty"`
 }
 
-// The tags of references in values. They mean something to the two ends only.
+// The tags of references in values. They are private to the two ends.
 const (
 	tagFile = 65200 + iota
 	tagSecret

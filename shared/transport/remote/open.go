@@ -18,17 +18,17 @@ import (
 	"southbound/shared/provider"
 )
 
-// Starter runs commands on a machine. It is all that a transport has to do.
+// Starter runs commands on a machine. It is all that a transport has to implement.
 type Starter interface {
-	// Start runs a command by the user's shell. Its error is of the connection.
+	// Start runs a command by the user's shell. Its error concerns the connection.
 	Start(ctx context.Context, command string) (Process, error)
 }
 
-// Process is a command that runs. Its output has to be read to the end for Wait to return.
+// Process is a running command. Its output must be read to the end for Wait to return.
 type Process struct {
 	Stdin          io.WriteCloser
 	Stdout, Stderr io.Reader
-	// Wait returns how the command ended: the exit code, -1 when it is not known.
+	// Wait returns how the command ended: the exit code, -1 if it is unknown.
 	Wait func() int
 	// Kill ends the command, or the channel to it. It may be called more than once, at any time.
 	Kill func()
@@ -36,20 +36,19 @@ type Process struct {
 
 // Config defines how the program on a machine is started.
 type Config struct {
-	// Program is the path of one that is installed there; "" means that it is uploaded.
+	// Program is the path of an installed program; "" means that the program is uploaded.
 	Program string
-	// Dir is where it is uploaded to, an absolute path; "" means the user's cache directory.
+	// Dir is the directory of uploads, an absolute path; "" means the user's cache directory.
 	Dir string
 	// Programs are the programs that can be uploaded.
 	Programs *Programs
 	// Sudo is the user to become; "" means the login user. SudoPassword answers sudo's prompt; ""
 	// means that sudo must not ask.
 	Sudo, SudoPassword string
-	// Beat is how often each end shows that it lives; 0 means 15 s. After three without one it
-	// counts as dead.
+	// Beat is how often each end sends a sign of life; 0 means 15 s. After three missing ones the
+	// other end is considered dead.
 	Beat time.Duration
-	// Before is the program of the connection before, which is ended; the zero value: there was
-	// none.
+	// Before is the program of the previous connection, which is ended; the zero value: none.
 	Before Running
 	// Mine names the connecting client, in letters and digits. Its uploads run one at a time, so it
 	// removes the remains of an earlier one.
@@ -99,8 +98,8 @@ func Open(ctx context.Context, s Starter, c Config) (*Conn, error) {
 			WithHint("is the file system mounted noexec? say `directory: PATH` for another place"))
 }
 
-// start runs the installed program, or the script that looks for the uploaded one, and returns the
-// first line that is meant for us.
+// start runs the installed program, or the script that looks for the uploaded one. It returns the
+// first line that is addressed to this program.
 func (c *Config) start(ctx context.Context, s Starter) (string, *started, error) {
 	ctx, cancel := patience.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -114,7 +113,8 @@ func (c *Config) start(ctx context.Context, s Starter) (string, *started, error)
 	return c.run(ctx, s, "/bin/sh -c "+Quote(startScript(programs, c.Dir, c.Mine)))
 }
 
-// upload puts a program on the machine; need is its hash, and how it may be packed.
+// upload uploads a program to the machine; need is its hash, and the compression that the machine
+// supports.
 func (c *Config) upload(ctx context.Context, s Starter, need string) error {
 	ctx, cancel := patience.WithTimeout(ctx, uploadLimit)
 	defer cancel()
@@ -179,8 +179,8 @@ type started struct {
 	ended   chan struct{} // closed when stderr has ended
 }
 
-// run starts a command, as another user where that is wanted, and returns the first line that is
-// meant for us.
+// run starts a command, as another user if configured, and returns the first line that is addressed
+// to this program.
 func (c *Config) run(ctx context.Context, s Starter, command string) (string, *started, error) {
 	prompt := ""
 	if c.Sudo != "" {
@@ -235,7 +235,7 @@ func (s *started) watch(password string) {
 	}
 }
 
-// line returns the next line that is meant for us, without the prefix.
+// line returns the next line that is addressed to this program, without the prefix.
 func (s *started) line(ctx context.Context) (string, error) {
 	stop := context.AfterFunc(ctx, s.Kill)
 	defer stop()

@@ -13,8 +13,8 @@ func (f *forwarder) chooses() bool {
 	return ok
 }
 
-// Diff implements provider.Differ: here, as it does not read the machine; there, when the
-// machine decides which provider compares.
+// Diff implements provider.Differ: in this process, as it does not read the machine; on the
+// machine, if the machine selects the provider that compares.
 func (f *forwarder) Diff(
 	ctx *provider.Context, desired provider.Resource, seen provider.Observation,
 ) (map[string]diff.Diff, error) {
@@ -33,7 +33,7 @@ func (f *forwarder) Diff(
 	return nil, provider.Errorf(provider.Terminal, "%s does not compare by itself", f.typ.Name)
 }
 
-// InSync implements provider.InSyncer, where Diff is.
+// InSync implements provider.InSyncer, in the same place as Diff.
 func (f *forwarder) InSync(
 	ctx *provider.Context, attribute string, desired, seen any,
 ) (provider.Verdict, error) {

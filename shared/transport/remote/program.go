@@ -33,7 +33,7 @@ type Programs struct {
 	err  error
 }
 
-// program is one file that can be put on machines.
+// program is one file that can be uploaded to machines.
 type program struct {
 	os, arch string // as Go names them
 	path     string
@@ -164,7 +164,7 @@ func platform(uname string) (goos, arch string) {
 }
 
 // The scripts are run by a POSIX shell, on one line and without single quotes, so that any login
-// shell hands them on. Where the directory is: $d.
+// shell passes them on. $d is the directory.
 
 // checkDir creates the directory, and rejects one to which other users may write.
 const checkDir = `d=%s; (umask 077; mkdir -p "$d") || exit 73; ` +
@@ -175,7 +175,7 @@ const checkDir = `d=%s; (umask 077; mkdir -p "$d") || exit 73; ` +
 const sumFunction = `sum() { if command -v sha256sum >/dev/null 2>&1; then s=$(sha256sum < "$1"); elif command -v shasum >/dev/null 2>&1; then s=$(shasum -a 256 < "$1"); ` +
 	`elif command -v openssl >/dev/null 2>&1; then s=$(openssl dgst -sha256 -r < "$1"); else s=$2; fi; s=${s%%%% *}; }; `
 
-// defaultDir is where programs are put.
+// defaultDir is the directory of uploaded programs.
 const defaultDir = `"${XDG_CACHE_HOME:-$HOME/.cache}/southbound/remote"`
 
 func dirWord(dir string) string {
@@ -234,5 +234,5 @@ func uploadScript(p program, dir string, gzip bool, mine string) string {
 		`echo "southbound-remote uploaded"`
 }
 
-// Quote makes one word of a shell of any text.
+// Quote quotes any text as one word of a shell.
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/patience"
 )
 
-// The bounds of how often an end shows that it lives.
+// The limits of the interval between signs of life.
 const (
 	shortestBeat = 50 * time.Millisecond
 	longestBeat  = 10 * time.Minute
@@ -25,7 +25,7 @@ type Pulse struct {
 	set   atomic.Bool
 }
 
-// NewPulse returns a Pulse that reads from r. every is how often each end shows that it lives, 0:
+// NewPulse returns a Pulse that reads from r. every is how often each end sends a sign of life, 0:
 // 15 s.
 func NewPulse(r io.Reader, every time.Duration) *Pulse {
 	p := &Pulse{r: r}
@@ -52,7 +52,7 @@ func (p *Pulse) Read(b []byte) (int, error) {
 
 func (p *Pulse) beat() time.Duration { return time.Duration(p.every.Load()) }
 
-// once sets how often the ends send, the first time.
+// once sets the interval of the ends, only the first time.
 func (p *Pulse) once(d time.Duration) bool {
 	if p.set.Swap(true) {
 		return false
@@ -67,7 +67,7 @@ func (p *Pulse) Silent(ctx context.Context) <-chan struct{} {
 	return patience.Silence(ctx, func() time.Duration { return 3 * p.beat() }, p.reads.Load)
 }
 
-// beats sends a ping with each beat until ctx is done or it cannot be sent.
+// beats sends a ping with each beat until ctx is done or sending fails.
 func beats(ctx context.Context, w *frameWriter, p *Pulse) {
 	t := time.NewTicker(p.beat())
 	defer t.Stop()

@@ -31,7 +31,7 @@ func began(pid int) string {
 	if err != nil {
 		return ""
 	}
-	// The name of the program, in brackets, may hold anything.
+	// The name of the program, in brackets, may contain any characters.
 	const state, start = 0, 19 // fields behind the name
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	if len(fields) <= start || fields[state] == "Z" || fields[state] == "X" {
@@ -59,7 +59,7 @@ func (r Running) end(ctx context.Context) error {
 		if err := syscall.Kill(r.PID, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fault.Wrap(fault.Busy, "end the program of the connection before", err)
 		}
-		_ = syscall.Kill(r.PID, syscall.SIGCONT) // one that was stopped ends nothing
+		_ = syscall.Kill(r.PID, syscall.SIGCONT) // a stopped process does not handle the signal
 		limit, release := patience.WithTimeout(ctx, endLimit)
 		for limit.Err() == nil && began(r.PID) == r.Began {
 			_ = patience.Sleep(limit, endPoll)

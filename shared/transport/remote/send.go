@@ -14,9 +14,9 @@ import (
 // maxStreams is how many files one machine may have open.
 const maxStreams = 4096
 
-// sender sends one file, a piece for each that is asked for.
+// sender sends one file, a piece for each request.
 type sender struct {
-	asked chan struct{} // one for each piece that may be sent
+	asked chan struct{} // one for each requested piece
 	stop  context.CancelFunc
 }
 
@@ -78,7 +78,7 @@ func hasFile(v any, hash string) bool {
 	return false
 }
 
-// sendFile sends all but the end of a file.
+// sendFile sends a file, except the frame that ends it.
 func (c *Conn) sendFile(ctx context.Context, run *provider.Context, m open, s *sender) error {
 	if run == nil {
 		return fault.New(fault.Canceled, "open file", "the call was given up")
@@ -127,7 +127,7 @@ func (c *Conn) more(m more) error {
 	defer c.mu.Unlock()
 	s := c.streams[m.Stream]
 	if s == nil {
-		return nil // it has been sent
+		return nil // it is already complete
 	}
 	if m.Close {
 		s.stop()

@@ -18,23 +18,23 @@ import (
 // Frames follow.
 const Greeting = "southbound-remote start"
 
-// Server is the machine's end: it calls handlers here for an engine elsewhere.
+// Server is the machine's end: it calls handlers on this machine for a remote engine.
 type Server struct {
 	// Definitions are the types that are served.
 	Definitions []provider.Definition
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
 	// Facts describe the machine.
 	Facts map[string]string
 	// Transport is the connection in the handlers' context.
 	Transport any
-	// Grace is how long handlers may take to end when the connection has; 0 means 5 s.
+	// Grace is how long handlers may take to end after the connection; 0 means 5 s.
 	Grace time.Duration
 }
 
-// Serve speaks with an engine over in and out until in ends, ctx does, or the engine has not been
-// heard for three beats. It returns when all handlers have ended, or Grace later; its error is nil
-// when in ended between two frames. Handlers may still be running then: the process is to end.
+// Serve communicates with an engine over in and out until in ends, ctx ends, or the engine has been
+// silent for three beats. It returns after all handlers have ended, or after Grace. Its error is
+// nil if in ended between two frames. Handlers may still be running then: the process must exit.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -88,7 +88,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 type served struct {
 	ctx       context.Context
 	stop      context.CancelCauseFunc
-	alone     chan struct{} // closed when the program of the connection before has ended
+	alone     chan struct{} // closed when the program of the previous connection has ended
 	w         *frameWriter
 	defs      map[string]provider.Definition
 	transport any
@@ -108,7 +108,7 @@ type servedCall struct {
 	cancel context.CancelFunc
 }
 
-// read takes frames until there are no more.
+// read reads frames until the input ends.
 func (c *served) read(r *frameReader, p *Pulse) error {
 	for {
 		k, body, err := r.next()
@@ -183,7 +183,7 @@ func (c *served) take(k kind, body []byte, p *Pulse) error {
 	return nil
 }
 
-// item takes an item, and starts its call when it is complete.
+// item adds an item, and starts its call when the call is complete.
 func (c *served) item(body []byte) error {
 	var m item
 	if err := unmarshal(body, &m); err != nil {
@@ -216,7 +216,7 @@ func (c *served) item(body []byte) error {
 	return nil
 }
 
-// longestCall bounds calls that are not limited otherwise.
+// longestCall bounds calls without another limit.
 const longestCall = 7 * 24 * time.Hour
 
 // succeed ends the program of the previous connection, and then permits calls. If that program does
@@ -247,7 +247,7 @@ func (c *served) carryOut(ctx context.Context, sc *servedCall) {
 		}
 	}
 	last, _ := encode(frame{kindDone, done{Call: sc.ID, Err: failureOf(err)}})
-	// when the connection has ended, so does everything here
+	// after the connection has ended, all its calls end
 	_ = c.w.write(append(out, last...), true)
 }
 
@@ -269,7 +269,7 @@ func (c *served) handle(ctx context.Context, sc *servedCall) (answers []answer, 
 	return invoke(ctx, d.Handler, sc.Method, c.requests(ctx, sc))
 }
 
-// request is an item as a handler takes it.
+// request converts an item to the form for handlers.
 type request struct {
 	*item
 	ctx *provider.Context
@@ -301,7 +301,7 @@ func (r *request) change() provider.BatchChange {
 		Observed: r.Observed.observation(), Changes: r.Changes, Token: r.Token}
 }
 
-// maxCaches bounds how many agents of one machine keep something between calls.
+// maxCaches bounds how many agents of one machine have a cache between calls.
 const maxCaches = 64
 
 // cache returns the cache of an agent.

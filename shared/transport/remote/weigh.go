@@ -12,9 +12,9 @@ import (
 const (
 	maxHeld  = 64 << 20 // bytes that the open calls of a connection may hold
 	maxHello = 1 << 20  // of the first frame
-	// bytes of the secrets of one call; each is looked for in all that is written
+	// bytes of the secrets of one call; all output is searched for each of them
 	maxSecrets = 1 << 20
-	costValue  = 64 // bytes that a value takes besides its own, at most, when it is decoded
+	costValue  = 64 // bytes that a decoded value takes at most besides its own
 )
 
 // weigh estimates the memory that decoding a frame takes. Data that is not CBOR weighs its bytes;
@@ -92,7 +92,7 @@ func (c *Conn) hold(id uint64, k kind, n int64) error {
 	return nil
 }
 
-// agentOf is how the agent of a call is named in errors.
+// agentOf is the name of a call's agent in errors.
 func agentOf(items []item) string {
 	if len(items) == 0 || items[0].Agent == "" {
 		return ""

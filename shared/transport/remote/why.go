@@ -128,10 +128,10 @@ type tail struct {
 
 	mu   sync.Mutex
 	buf  []byte
-	seen int // how often the prompt was there
+	seen int // number of prompts seen
 }
 
-// add takes a piece and returns how many prompts have come with it.
+// add adds output and returns how many prompts it has completed.
 func (t *tail) add(b []byte) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,7 +143,7 @@ func (t *tail) add(b []byte) int {
 			t.seen += n
 		}
 	}
-	if len(t.buf) > 2*maxStderr { // not each time
+	if len(t.buf) > 2*maxStderr { // not on each call
 		t.buf = append(t.buf[:0:0], t.buf[len(t.buf)-maxStderr:]...)
 	}
 	return n

@@ -19,7 +19,7 @@ import (
 	"southbound/shared/transport/remote"
 )
 
-// dial logs in to the last of hops through all before. Closing the answer closes all.
+// dial logs in to the last of hops through all previous ones. Closing the result closes all.
 func (s *settings) dial(ctx context.Context) (*chain, error) {
 	c := &chain{}
 	for i := range s.hops {
@@ -36,7 +36,7 @@ func (s *settings) dial(ctx context.Context) (*chain, error) {
 	return c, nil
 }
 
-// wrapClass puts words before an error and keeps its class.
+// wrapClass prefixes an error with words and keeps its class.
 func wrapClass(err error, words string) error {
 	return provider.Errorf(provider.ClassOf(err), "%s: %w", words, err)
 }
@@ -44,10 +44,10 @@ func wrapClass(err error, words string) error {
 // chain is a series of logins, each through the previous one.
 type chain struct {
 	clients []*ssh.Client
-	pulse   *remote.Pulse // of the last
+	pulse   *remote.Pulse // of the last login
 }
 
-// activeConn knows when it was read from last.
+// activeConn records the time of its last read.
 type activeConn struct {
 	net.Conn
 	pulse *remote.Pulse
@@ -180,7 +180,7 @@ func (h *hop) login() (string, error) {
 	return u.Username, nil
 }
 
-// expand replaces ~ by the user's directory.
+// expand replaces ~ by the user's home directory.
 func expand(path string) (string, error) {
 	rest, ok := strings.CutPrefix(path, "~/")
 	if !ok {

@@ -40,7 +40,7 @@ func hopByRunner(options map[string]any) bool {
 		options["key"] == nil && options["password"] == nil || options["user"] == nil
 }
 
-// refuse is why a function does not connect with options.
+// refuse returns why a function does not connect with options.
 func refuse() error {
 	return provider.Errorf(provider.Terminal, "%w",
 		fault.New(fault.Unsupported, "connect",

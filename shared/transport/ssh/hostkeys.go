@@ -15,7 +15,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// hostKeys holds a machine to the keys that it is known by.
+// hostKeys verifies a machine's key against the known ones.
 type hostKeys struct {
 	check      ssh.HostKeyCallback
 	algorithms []string // of the known keys, so that the machine presents one of them
@@ -108,7 +108,7 @@ func (h *hop) hostKeyCheck() (*hostKeys, error) {
 	return k, nil
 }
 
-// algorithmsOf returns the algorithms by which a type of key is used.
+// algorithmsOf returns the algorithms for a type of key.
 func algorithmsOf(keyType string) []string {
 	if keyType == ssh.KeyAlgoRSA {
 		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}

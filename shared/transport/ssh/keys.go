@@ -17,7 +17,7 @@ import (
 // attempts records which credentials a login has sent to the machine.
 type attempts struct{ password bool }
 
-// sending returns a callback that notes that the password is sent.
+// sending returns a callback that records that the password was sent.
 func (a *attempts) sending(password string) func() (string, error) {
 	return func() (string, error) {
 		a.password = true
@@ -71,7 +71,7 @@ func (h *hop) methods(a *attempts) ([]ssh.AuthMethod, func(), error) {
 	return methods, held.close, nil
 }
 
-// named returns the key that the options name, before it with its certificate.
+// named returns the key that the options name, preceded by the key with its certificate.
 func (h *hop) named(held *agentKeys) ([]ssh.Signer, error) {
 	var signer ssh.Signer
 	var err error
@@ -116,8 +116,8 @@ func (h *hop) named(held *agentKeys) ([]ssh.Signer, error) {
 	return []ssh.Signer{certified, signer}, nil
 }
 
-// certificateBeside returns the certificate that lies where ssh looks for that of a key; nil: there
-// is none.
+// certificateBeside returns the certificate at the path where ssh looks for that of a key; nil:
+// there is none.
 func certificateBeside(path string) *ssh.Certificate {
 	text, err := os.ReadFile(path + "-cert.pub")
 	if err != nil {
@@ -131,8 +131,9 @@ func certificateBeside(path string) *ssh.Certificate {
 	return c
 }
 
-// signer reads a private key. One that is encrypted and has no passphrase, or the public half
-// alone, is used by ssh-agent where that holds it; public is that half, where it is known.
+// signer reads a private key. If the key is encrypted without a given passphrase, or if only the
+// public half exists, ssh-agent signs with the key if it holds it; public is the public half, if it
+// is known.
 func (h *hop) signer(
 	text []byte, option string, public []byte, held *agentKeys,
 ) (ssh.Signer, error) {
@@ -169,7 +170,7 @@ func (h *hop) signer(
 	return s, nil
 }
 
-// withoutTwins leaves out keys that are there before: a machine counts how many it is shown.
+// withoutTwins omits duplicate keys: a machine limits how many keys it is offered.
 func withoutTwins(signers []ssh.Signer) []ssh.Signer {
 	seen := map[string]bool{}
 	var out []ssh.Signer
@@ -182,8 +183,8 @@ func withoutTwins(signers []ssh.Signer) []ssh.Signer {
 	return out
 }
 
-// agentKeys are the keys of the running ssh-agent, which is asked when they are needed, and signs
-// until close.
+// agentKeys are the keys of the running ssh-agent, which is queried on first use, and signs until
+// close.
 type agentKeys struct {
 	wanted *bool // the value of the option
 	conn   net.Conn

@@ -12,7 +12,7 @@ import (
 
 const pathType = `Optional[Pattern[/\A(\/|~\/)/]]`
 
-// declared are all options, in the order in which people think of them.
+// declared are all options, in the order for documentation.
 func declared() []options.Option {
 	return []options.Option{
 		{Name: "host", Type: `Pattern[/\A[^\s\/@,\[\]]+\z/]`, Nested: true,
@@ -67,7 +67,7 @@ func declared() []options.Option {
 	}
 }
 
-// settings are options that have been read.
+// settings are parsed options.
 type settings struct {
 	hops                     []hop // the machine itself is the last
 	sudo, sudoPassword       string
@@ -121,7 +121,7 @@ func read(given map[string]any) (*settings, *options.Reader) {
 	return s, r
 }
 
-// jumps reads the machines on the way.
+// jumps reads the bastions on the way.
 func jumps(r *options.Reader) []hop {
 	var list []any
 	switch v := r.Value("jump").(type) {

@@ -26,8 +26,7 @@ import (
 	"southbound/shared/transport/remote"
 )
 
-// Conn is the connection of an agent. It implements provider.Remote. It may be used by any number
-// of goroutines.
+// Conn is the connection of an agent. It implements provider.Remote. It is safe for concurrent use.
 type Conn struct {
 	machine *remote.Machine
 	program string
@@ -35,7 +34,7 @@ type Conn struct {
 	once    sync.Once
 }
 
-// Program implements provider.Programmed: that which answers on the machine.
+// Program implements provider.Programmed: it identifies the program on the machine.
 func (c *Conn) Program() string { return c.program }
 
 // Handler implements provider.Remote.
@@ -43,7 +42,7 @@ func (c *Conn) Handler(t schema.Type, h provider.Handler) (provider.Handler, err
 	return c.machine.Handler(t, h)
 }
 
-// Verify logs in and starts the program on the machine, unless that was done.
+// Verify logs in and starts the program on the machine, unless that is already done.
 func (c *Conn) Verify(ctx context.Context) error {
 	_, err := c.machine.Conn(ctx)
 	return err
@@ -59,18 +58,18 @@ func (c *Conn) Facts(ctx context.Context) (map[string]string, error) {
 	return maps.Clone(conn.Facts), nil
 }
 
-// Close gives the connection back. It may be called more than once.
+// Close returns the connection. It may be called more than once.
 func (c *Conn) Close() error {
 	c.once.Do(c.done)
 	return nil
 }
 
-// Sessions are kept for agents across runs: one login with one program for agents with the same
+// Sessions keep state for agents across runs: one login with one program for agents with the same
 // options. The zero value is ready to use.
 type Sessions struct {
 	// Programs are the programs to upload to machines; nil: this program.
 	Programs *remote.Programs
-	// Retry is how long connecting is tried again, see remote.Machine; 0 means 30 s.
+	// Retry is how long an unreachable machine is retried, see remote.Machine; 0 means 30 s.
 	Retry time.Duration
 	// Function reports that this process is a function. It has no credentials of a user to log in
 	// with, see ByRunner, and it sleeps between runs, so that no login outlives its use. Guarded

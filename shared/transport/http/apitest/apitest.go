@@ -34,7 +34,7 @@ import (
 type API struct {
 	URL  string
 	Conn *conn.Conn
-	// Stopper cuts calls off: its Interrupt is for providertest.Case.
+	// Stopper interrupts calls: its Interrupt is for providertest.Case.
 	providertest.Stopper
 
 	mu      sync.Mutex
@@ -54,7 +54,7 @@ func New(t testing.TB) *API {
 }
 
 // Connect returns a connection with the options of an agent, {url: ..., token: ...}, that does not
-// try again. It ends with the test.
+// retry. It ends with the test.
 func Connect(t testing.TB, options map[string]any) *conn.Conn {
 	t.Helper()
 	sessions := &conn.Sessions{}
@@ -71,11 +71,11 @@ func Connect(t testing.TB, options map[string]any) *conn.Conn {
 	return c
 }
 
-// Front is a proxy of a real API that can cut calls off. It is safe for concurrent use.
+// Front is a proxy of a real API that can interrupt calls. It is safe for concurrent use.
 type Front struct {
 	URL  string
 	Conn *conn.Conn
-	// Stopper cuts calls off: its Interrupt is for providertest.Case.
+	// Stopper interrupts calls: its Interrupt is for providertest.Case.
 	providertest.Stopper
 }
 
@@ -89,7 +89,7 @@ func Wrap(t testing.TB, target string, options map[string]any) *Front {
 	}
 	f := &Front{}
 	proxy := httputil.NewSingleHostReverseProxy(to)
-	proxy.ErrorLog = log.New(io.Discard, "", 0) // calls are cut off on purpose
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // calls are interrupted deliberately
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Read the whole body: the server closes it once an answer has begun, and the proxy may not
 		// have seen its end yet. The server also notices a disconnected caller only after the
@@ -120,7 +120,7 @@ func (a *API) Prefix() string {
 	return fmt.Sprintf("p%d-", a.places)
 }
 
-// World describes all objects that have part in their path.
+// World describes all objects whose path contains part.
 func (a *API) World(part string) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

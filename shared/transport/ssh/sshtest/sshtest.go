@@ -52,7 +52,7 @@ type Server struct {
 	running []*exec.Cmd
 }
 
-// sshd returns the path of the server of OpenSSH, which is installed where it is missing.
+// sshd returns the path of OpenSSH's server, which is installed if it is missing.
 func sshd(t *testing.T) string {
 	t.Helper()
 	Provide(t, "/usr/sbin/sshd", "openssh-server")
@@ -64,7 +64,7 @@ func sshd(t *testing.T) string {
 	return "/usr/sbin/sshd"
 }
 
-// Provide installs a package of Debian when a program is missing.
+// Provide installs a package of Debian if a program is missing.
 func Provide(t *testing.T, path, packages string) {
 	t.Helper()
 	if _, err := os.Stat(path); err == nil {
@@ -165,7 +165,7 @@ func (s *Server) serve(conn net.Conn, argv []string, log *os.File) {
 	go func() { _ = cmd.Wait() }()
 }
 
-// Kill signals the sshds of all connections there have been.
+// Kill signals the sshds of all connections so far.
 func (s *Server) Kill(sig syscall.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +177,7 @@ func (s *Server) Kill(sig syscall.Signal) {
 	}
 }
 
-// Running returns the process groups of the sshds of all connections there have been.
+// Running returns the process groups of the sshds of all connections so far.
 func (s *Server) Running() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
