@@ -15,18 +15,18 @@ import (
 type host struct {
 	root   string                    // called before each change
 	before func(argv []string) error // is asked before each change
-	// files that were read for a batch, nil: each is read when it is asked for
+	// rows of files that were read for a batch, nil: each file is read on use
 	read map[string]table
 }
 
-// table is a file of rows, or why it cannot be read.
+// table holds the rows of a file, or the error of reading it.
 type table struct {
 	rows [][]string
 	err  error
 }
 
-// together returns a host that reads each file once: for a batch of readings, between which nothing
-// is changed.
+// together returns a host that reads each file once: for a batch of reads without changes between
+// them.
 func (h host) together() host {
 	h.read = map[string]table{}
 	return h
@@ -34,7 +34,8 @@ func (h host) together() host {
 
 func (h host) path(p string) string { return filepath.Join("/", h.root, p) }
 
-// rows returns the rows of a file of fields that are separated by colons; a missing one has none.
+// rows returns the rows of a file with fields that are separated by colons; a missing file has no
+// rows.
 func (h host) rows(name string, fields int) ([][]string, error) {
 	if h.read == nil {
 		return h.readRows(name, fields)
@@ -88,7 +89,7 @@ const (
 	shadowFields, shadowHash, shadowExpires = 8, 1, 7
 )
 
-// account is a user as the files have it.
+// account is a user in the form of the files.
 type account struct {
 	uid, gid, comment, home, shell string
 	primary                        string // the name of the group gid, if it has one
@@ -111,7 +112,7 @@ func ages() []age {
 		{"inactive_days", 6, "-I"}}
 }
 
-// locked reports whether no password fits for the time being.
+// locked reports whether no password is currently valid.
 func (a *account) locked() bool { return a.noHash || strings.HasPrefix(a.hash, lock) }
 
 // inShadow replaces a hash in /etc/passwd if the hash is in /etc/shadow.
@@ -151,7 +152,8 @@ func (h host) account(name string, withShadow bool) (*account, error) {
 	return a, nil
 }
 
-// shadow completes an account by its row in /etc/shadow; without one, by that in /etc/passwd.
+// shadow completes an account from its row in /etc/shadow or, without one, from that in
+// /etc/passwd.
 func (a *account) shadow(user, row []string) {
 	if row == nil {
 		row = make([]string, shadowFields)

@@ -139,7 +139,7 @@ func (h group) remember(ctx *provider.Context, r provider.Resource, row []string
 	membersAdded.keep(ctx, list(r.Attributes["members"]), before, after)
 }
 
-// contradicts refuses a change of members that undoes another resource.
+// contradicts rejects a change of members that undoes another resource.
 func (group) contradicts(ctx *provider.Context, r provider.Resource, row []string) error {
 	var have []string
 	if row != nil {
@@ -148,7 +148,7 @@ func (group) contradicts(ctx *provider.Context, r provider.Resource, row []strin
 	return changed(have, wantedMembers(ctx, r, have)).contradicts(ctx, text(r, "name"), ofUser)
 }
 
-// Noop implements provider.Nooper: whether the change would undo another resource.
+// Noop implements provider.Nooper: it reports whether the change would undo another resource.
 func (h group) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 	if planned.Change == diff.Purged {
 		return nil
@@ -204,7 +204,7 @@ func (h group) bring(ctx *provider.Context, r provider.Resource) error {
 	return nil
 }
 
-// numbered are the arguments by which a program gives a number.
+// numbered returns the arguments that pass a number to a program.
 func numbered(r provider.Resource, option string, id any) []string {
 	out := []string{option, fmt.Sprint(id)}
 	if yes(r, "duplicate") {

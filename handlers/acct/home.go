@@ -21,7 +21,7 @@ import (
 // day formats a day of /etc/shadow.
 func day(n int64) string { return time.Unix(n*24*60*60, 0).UTC().Format(time.DateOnly) }
 
-// makeHome makes a home directory that is missing, as useradd does.
+// makeHome makes a missing home directory, as useradd does.
 func (h user) makeHome(ctx *provider.Context, r provider.Resource, a *account) error {
 	home := h.host.path(a.home)
 	if _, err := os.Lstat(home); !yes(r, "manage_home") || a.home == "" || err == nil {
@@ -38,7 +38,7 @@ func (h user) makeHome(ctx *provider.Context, r provider.Resource, a *account) e
 	return nil
 }
 
-// system asks before each call that reaches the disk.
+// system returns a System that calls before ahead of each change.
 func (h host) system() *disk.System {
 	if h.before == nil {
 		return nil
@@ -197,7 +197,7 @@ func (h user) keys(r provider.Resource, a *account) keys {
 
 func (k keys) file() string { return filepath.Join(k.home, sshDir, "authorized_keys") }
 
-// block is where keys stand that are not all.
+// block holds the managed keys in a file that also has other keys.
 func (keys) block() textfile.Block {
 	return textfile.Block{Begin: "# BEGIN keys of the model", End: "# END keys of the model"}
 }
@@ -206,7 +206,7 @@ func (k keys) editor() textfile.Editor {
 	return textfile.Editor{Sys: k.host.system()}
 }
 
-// read returns the keys that are there, as they are compared.
+// read returns the existing keys, in the form in which they are compared.
 func (k keys) read(ctx *provider.Context) ([]any, error) {
 	t, err := textfile.Editor{}.Read(ctx, k.file())
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// readTogether answers a batch by single readings.
+// readTogether answers a batch with single reads.
 func readTogether(
 	ctx context.Context, items []provider.BatchRead, read func(*provider.Context,
 		provider.ReadRequest) (provider.Observation, error),

@@ -15,7 +15,7 @@ type claim struct {
 	exact bool // the list is complete
 }
 
-// allows reports whether the claim holds if a name is a member, or is not.
+// allows reports whether the claim is met if a name is a member, or is none.
 func (c claim) allows(name string, is bool) bool {
 	return is == slices.Contains(c.names, name) || is && !c.exact
 }
@@ -27,7 +27,7 @@ func ofUser(name string) string  { return "user " + name }
 // claims returns the claims of both types.
 func claims(ctx *provider.Context) *held.Table[claim] { return held.Across[claim](ctx) }
 
-// hold notes the claim of a resource if it is as described, and takes it back otherwise.
+// hold records the claim of a resource if right is set, and releases it otherwise.
 func hold(ctx *provider.Context, r provider.Resource, place string, c claim, right bool) {
 	if right {
 		claims(ctx).Hold(ctx, r.ID, place, c)
@@ -64,7 +64,7 @@ func union(a, b []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 
-// contradicts refuses a change of memberships of name that undoes a claim of the other side.
+// contradicts rejects a change of memberships of name that undoes a claim of the other type.
 func (m memberships) contradicts(
 	ctx *provider.Context, name string, place func(string) string,
 ) error {
@@ -96,7 +96,7 @@ const (
 	membersAdded memory = "members_added"
 )
 
-// of returns the names that were added.
+// of returns the added names.
 func (m memory) of(ctx *provider.Context) []string {
 	known := ctx.Known(string(m))
 	if known == "" {

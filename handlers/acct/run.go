@@ -16,10 +16,11 @@ import (
 	"southbound/shared/provider"
 )
 
-// maxTime bounds one program. It is not ended with its caller, as it would leave its locks behind.
+// maxTime limits a program's run. The program is not ended with its caller, as it would leave its
+// locks behind.
 const maxTime = 2 * time.Minute
 
-// maxEnd is how long one may take to end when it is asked to.
+// maxEnd is how long a program may take to end after SIGTERM.
 const maxEnd = 5 * time.Second
 
 // programs are the directories of shadow-utils: the superuser's PATH, regardless of the PATH of
@@ -48,7 +49,7 @@ func (h host) run(ctx *provider.Context, rooted, input string, argv ...string) e
 		return provider.Errorf(provider.Terminal,
 			"there is no program %s; install shadow-utils (the package passwd, or shadow)", argv[0])
 	}
-	// the programs fail, or wait in whole seconds, when another one is at work
+	// the programs fail, or wait in whole seconds, while another one runs
 	unlock, err := disk.Lock(ctx, h.path("/etc/login.defs"))
 	if err != nil {
 		return err
@@ -90,7 +91,7 @@ func failed(program string, err error, said string) error {
 		said = said[:maxSaid] + "…"
 	}
 	if program == "chpasswd" {
-		said = "it did not take the hash" // it may repeat its input
+		said = "it did not take the hash" // the output may repeat the input
 	}
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {

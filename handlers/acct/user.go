@@ -201,7 +201,7 @@ func differences(
 func (h user) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	r := req.Resource
 	if err := refused(r); err != nil {
-		return provider.Result{}, err // before anything is done
+		return provider.Result{}, err // before any change
 	}
 	a, err := h.host.account(text(r, "name"), false)
 	if err == nil {
@@ -236,7 +236,7 @@ func (h user) remember(ctx *provider.Context, r provider.Resource, a *account) {
 }
 
 // memberships returns the changes of memberships that a resource needs. Without exact_groups, only
-// groups end that were added before.
+// memberships that were added earlier are removed.
 func (a *account) memberships(ctx *provider.Context, r provider.Resource) memberships {
 	want, added := list(r.Attributes["groups"]), groupsAdded.of(ctx)
 	switch {
@@ -252,7 +252,7 @@ func (a *account) memberships(ctx *provider.Context, r provider.Resource) member
 	return memberships{without(want, a.groups), within(without(added, want), a.groups)}
 }
 
-// Noop implements provider.Nooper: whether the change would undo another resource.
+// Noop implements provider.Nooper: it reports whether the change would undo another resource.
 func (h user) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 	r := planned.Resource
 	if planned.Change == diff.Purged {
@@ -371,7 +371,7 @@ func (h user) bring(ctx *provider.Context, r provider.Resource) error {
 	return h.keys(r, a).write(ctx)
 }
 
-// changes are the arguments of usermod.
+// changes returns the arguments of usermod.
 func (a *account) changes(r provider.Resource, m memberships) ([]string, error) {
 	var argv []string
 	if uid := r.Attributes["uid"]; uid != nil && fmt.Sprint(uid) != a.uid {

@@ -37,7 +37,7 @@ func connection(ctx *provider.Context) (*conn.Conn, error) {
 
 func s3Client(c *conn.Conn) *s3.Client {
 	return conn.Client(c, func(cfg sdk.Config) *s3.Client {
-		// Emulators have no names for buckets.
+		// Emulators do not resolve the names of buckets.
 		return s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil })
 	})
 }
@@ -114,13 +114,13 @@ func differences(want, have map[string]any, names []string) map[string]diff.Diff
 	return out
 }
 
-// text returns the value of an attribute that is text, "" for any other.
+// text returns the value of a text attribute, "" for any other value.
 func text(r provider.Resource, name string) string {
 	s, _ := r.Attributes[name].(string)
 	return s
 }
 
-// texts returns the value of an attribute that is a map of texts; nil when it is not set.
+// texts returns the value of an attribute that is a map of texts; nil if it is not set.
 func texts(r provider.Resource, name string) map[string]string {
 	m, ok := r.Attributes[name].(map[string]any)
 	if !ok {
@@ -133,7 +133,7 @@ func texts(r provider.Resource, name string) map[string]string {
 	return out
 }
 
-// value returns a map of texts as attributes have it.
+// value converts a map of texts to the form of attributes.
 func value(m map[string]string) map[string]any {
 	out := make(map[string]any, len(m))
 	for k, v := range m {
@@ -150,7 +150,7 @@ func optional(s string) *string {
 	return &s
 }
 
-// atOnce is how many requests of one batch are made side by side.
+// atOnce is how many requests of one batch run concurrently.
 const atOnce = 16
 
 // each calls f for 0 to n-1, several at a time, and waits. If ctx is over, f is still called for

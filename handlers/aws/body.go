@@ -10,17 +10,17 @@ import (
 	"southbound/shared/provider"
 )
 
-// body is the bytes of an object: a text, or uploaded bytes that are streamed and opened again when
-// they have to be sent again.
+// body is the content of an object: a text, or uploaded bytes that are streamed, and opened again
+// if they have to be sent again.
 type body struct {
 	ctx  *provider.Context
 	hash string // of uploaded bytes; "" for a text
 	sum  []byte // SHA-256
 	size int64
 	text *strings.Reader
-	at   int64 // where the next Read is
+	at   int64 // the offset of the next Read
 	open io.ReadCloser
-	pos  int64 // of open
+	pos  int64 // the offset of open
 }
 
 func textBody(s string) *body {
@@ -88,7 +88,7 @@ func (b *body) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Close implements io.Closer. Reading on opens it again.
+// Close implements io.Closer. A later Read opens the body again.
 func (b *body) Close() error {
 	if b.open == nil {
 		return nil

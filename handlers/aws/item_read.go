@@ -14,8 +14,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// ReadBatch implements provider.BatchReader: a hundred items by one request, as they are after
-// every write before it.
+// ReadBatch implements provider.BatchReader: one consistent read of a hundred items.
 func (item) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	tables := map[string][]int{}
@@ -102,7 +101,7 @@ func getItems(
 			}
 			found[keyText(key)] = have
 		}
-		left = res.UnprocessedKeys[table].Keys // for want of room or of capacity
+		left = res.UnprocessedKeys[table].Keys // because of the limits of size or capacity
 	}
 	return found, nil
 }

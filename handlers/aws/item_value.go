@@ -24,7 +24,7 @@ const (
 	formBytes    = "(bytes)"
 )
 
-// toItem returns attributes as DynamoDB has them, in the forms that forms names.
+// toItem converts attributes to the values of DynamoDB, in the forms that forms names.
 func toItem(attrs, forms map[string]any, depth int) (map[string]types.AttributeValue, error) {
 	out := make(map[string]types.AttributeValue, len(attrs))
 	for name, v := range attrs {
@@ -78,7 +78,7 @@ const (
 	minNumber   = 1e-130
 )
 
-// toNumber returns a number as text. One that DynamoDB would round or refuse is refused here.
+// toNumber returns a number as text. It rejects numbers that DynamoDB would round or reject.
 func toNumber(v any) (string, error) {
 	switch v := v.(type) {
 	case int64:
@@ -150,7 +150,7 @@ func toSet(v any, kind string) (types.AttributeValue, error) {
 	return &types.AttributeValueMemberSS{Value: out}, nil
 }
 
-// plainNumber returns a number in one form, so that 1e2 and 100 are one text.
+// plainNumber returns a number in canonical form, so that 1e2 and 100 have one text.
 func plainNumber(text string) string {
 	r, ok := new(big.Rat).SetString(text)
 	if !ok {

@@ -149,7 +149,8 @@ func (object) Diff(
 	return differences(desired.Attributes, observed.Attributes, properties()), nil
 }
 
-// ReadBatch implements provider.BatchReader. S3 reads objects one by one: some side by side.
+// ReadBatch implements provider.BatchReader. S3 reads objects one by one: several requests run
+// concurrently.
 func (o object) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	each(len(items), func(i int) {

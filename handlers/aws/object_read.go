@@ -19,12 +19,12 @@ import (
 
 const (
 	reserved = "southbound-"
-	// hashName is the metadata that holds the SHA-256 of an object that was sent in parts: S3 has
-	// only one of its parts' checksums then.
+	// hashName is the metadata with the SHA-256 of an object that was sent in parts: S3 then has
+	// only a checksum of the parts' checksums.
 	hashName = reserved + "sha256"
 )
 
-// target is one object for the time of one call.
+// target is one object during one call.
 type target struct {
 	object
 	ctx         *provider.Context
@@ -63,7 +63,7 @@ func (t *target) head() (*s3.HeadObjectOutput, error) {
 	case awserr.Kind(err) == fault.NotFound:
 		return nil, nil
 	case awserr.Kind(err) == fault.Denied:
-		// A HEAD has no body and so no reason.
+		// A HEAD has no body and therefore no reason.
 		return nil, provider.Errorf(provider.Terminal,
 			"read s3://%s/%s: %s; reading needs s3:GetObject and, as S3 denies what is missing "+
 				"to others, s3:ListBucket",
@@ -97,7 +97,7 @@ func (o object) Read(
 	return out, err
 }
 
-// observe returns attributes as they are.
+// observe returns the current attributes.
 func (t *target) observe(head *s3.HeadObjectOutput) (map[string]any, error) {
 	out := map[string]any{"size": size(head), "storage_class": "STANDARD",
 		"metadata": value(metadataOf(head))}
@@ -168,7 +168,7 @@ func (t *target) content(want any, head *s3.HeadObjectOutput) any {
 	default:
 		return nil
 	}
-	return resource.File{Hash: have, Size: n} // without a hash its bytes are not known
+	return resource.File{Hash: have, Size: n} // without a hash, its bytes are unknown
 }
 
 // hashOf returns the SHA-256 of the bytes of an object, "" if S3 does not know it. The entity tag

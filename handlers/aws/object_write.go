@@ -20,7 +20,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// maxCopied is how large an object may be for S3 to copy it onto itself in one request.
+// maxCopied is the largest object that S3 copies onto itself in one request.
 const maxCopied = 5 << 30
 
 // Create implements provider.Handler. An object that was created since the read is updated.
@@ -69,7 +69,7 @@ func met(err error) bool {
 	return awserr.Is(err, awserr.PreconditionFailed, awserr.ConditionalConflict, awserr.NoSuchKey)
 }
 
-// change is one try of an update; the error is that of S3.
+// change is one attempt of an update; the error is that of S3.
 func (t *target) change(head *s3.HeadObjectOutput) (provider.Result, error) {
 	if head == nil {
 		return t.put(nil)
@@ -163,7 +163,7 @@ func (t *target) headers(head *s3.HeadObjectOutput) (headers, error) {
 	return h, nil
 }
 
-// tagging is how tags are sent with an object.
+// tagging encodes tags for a request that stores an object.
 func tagging(tags map[string]string) *string {
 	if len(tags) == 0 {
 		return nil
@@ -205,7 +205,7 @@ func (t *target) put(head *s3.HeadObjectOutput) (provider.Result, error) {
 	return provider.Result{}, damaged(b, err)
 }
 
-// damaged explains why bytes are refused.
+// damaged explains why bytes are rejected.
 func damaged(b *body, err error) error {
 	if b.hash != "" && awserr.Is(err, awserr.BadDigest, "XAmzContentSHA256Mismatch",
 		"XAmzContentChecksumMismatch") {
@@ -215,7 +215,7 @@ func damaged(b *body, err error) error {
 	return err
 }
 
-// copy has S3 copy the object onto itself, with other headers.
+// copy makes S3 copy the object onto itself, with other headers.
 func (t *target) copy(head *s3.HeadObjectOutput) error {
 	h, err := t.headers(head)
 	if err != nil {
@@ -227,7 +227,7 @@ func (t *target) copy(head *s3.HeadObjectOutput) error {
 				"its content")
 	}
 	if sum := head.Metadata[hashName]; sum != "" && sum == hashOf(head) {
-		// S3 makes a checksum of all bytes now; not all that is like S3 does
+		// S3 now computes a checksum of all bytes; not all compatible stores do
 		h.metadata[hashName] = sum
 	}
 	tags := types.TaggingDirectiveReplace
@@ -255,7 +255,7 @@ func copySource(bucket, key string) string {
 	return bucket + "/" + strings.Join(parts, "/")
 }
 
-// tag replaces the tags, which leaves the bytes and their version alone.
+// tag replaces the tags, and leaves the bytes and their version unchanged.
 func (t *target) tag() error {
 	tags := texts(t.want, "tags")
 	if len(tags) == 0 {
@@ -288,7 +288,7 @@ func (o object) Delete(ctx *provider.Context, req provider.DeleteRequest) (provi
 	return provider.Result{}, t.fail("delete", err)
 }
 
-// remove deletes versions for good.
+// remove deletes versions permanently.
 func (t *target) remove(ids []types.ObjectIdentifier) error {
 	out, err := t.api.DeleteObjects(t.ctx, &s3.DeleteObjectsInput{Bucket: &t.bucket,
 		Delete: &types.Delete{Objects: ids, Quiet: sdk.Bool(true)}})

@@ -114,7 +114,7 @@ func validParameter(attrs map[string]any) []diag.Problem {
 	return out
 }
 
-// content are the attributes that are set together, by a new version.
+// content are the attributes that are set together, in a new version.
 func content() []string {
 	return []string{"value", "kind", "description", "tier", "key", "data_type", "allowed_pattern"}
 }
@@ -133,7 +133,7 @@ func (p parameter) Read(
 	return provider.ReadOne(ctx, p, req)
 }
 
-// ReadBatch implements provider.BatchReader: a request for each 50 descriptions, and one for each
+// ReadBatch implements provider.BatchReader: one request for each 50 descriptions, and one for each
 // 10 values.
 func (parameter) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
@@ -160,7 +160,7 @@ func (p parameter) Facts(
 	ctx *provider.Context, req provider.ReadRequest,
 ) (map[string]string, error) {
 	r := req.Resource
-	r.Purged = true // its value is of no interest
+	r.Purged = true // its value is not needed
 	obs, err := p.Read(ctx, provider.ReadRequest{Resource: r})
 	if err != nil || !obs.Exists {
 		return nil, err

@@ -17,13 +17,13 @@ import (
 const (
 	describedAtOnce = 50
 	valuesAtOnce    = 10
-	// agreeTries is how often descriptions and values are read until both are of the same version:
-	// descriptions lag behind.
+	// agreeTries is how often descriptions and values are read until both have the same version:
+	// descriptions are eventually consistent.
 	agreeTries = 5
 	agreeWait  = 200 * time.Millisecond
 )
 
-// reading reads parameters of several resources together.
+// reading reads the parameters of several resources together.
 type reading struct {
 	ctx   context.Context
 	api   *ssm.Client
@@ -181,7 +181,7 @@ func (rd *reading) of(item *provider.BatchRead) provider.Reading {
 	return provider.Reading{Observation: provider.Observation{Exists: true, Attributes: attrs}}
 }
 
-// described returns the attributes that stand in a description.
+// described returns the attributes in a description.
 func described(r provider.Resource, p *types.ParameterMetadata) map[string]any {
 	out := map[string]any{"kind": string(p.Type), "tier": sameTier(r.Attributes["tier"],
 		string(p.Tier)), "description": sdk.ToString(p.Description)}

@@ -67,7 +67,7 @@ func (p parameter) update(
 				secretOf(r))
 		}
 	}
-	if !have.Exists { // it was made just now, and tags do not go with Overwrite
+	if !have.Exists { // it was just created, and a request cannot combine tags with Overwrite
 		have.Attributes, tags = nil, r.Attributes["tags"] != nil
 	}
 	if tags {
@@ -108,7 +108,7 @@ func request(r provider.Resource, have map[string]any) *ssm.PutParameterInput {
 	if in.Type == types.ParameterTypeSecureString {
 		in.KeyId = optional(pick("key"))
 	}
-	// An empty description is how one is removed.
+	// An empty description removes the current one.
 	if d := pick("description"); d != "" || have["description"] != nil {
 		in.Description = &d
 	}

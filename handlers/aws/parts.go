@@ -46,7 +46,7 @@ func (m *multipart) send(h headers, head *s3.HeadObjectOutput) (provider.Result,
 	if json.Unmarshal(m.ctx.State(), &before) == nil && before.ID != "" {
 		now.ID = before.ID
 		if now != before {
-			m.abort(before.ID) // it was about something else
+			m.abort(before.ID) // it was for another body
 			now.ID = ""
 		}
 	}
@@ -55,7 +55,7 @@ func (m *multipart) send(h headers, head *s3.HeadObjectOutput) (provider.Result,
 	if now.ID == "" {
 		now.ID, err = m.begin(h)
 	} else {
-		if done, err = m.sent(now); awserr.Is(err, "NoSuchUpload") { // someone has given it up
+		if done, err = m.sent(now); awserr.Is(err, "NoSuchUpload") { // another process has aborted it
 			now.ID, err = m.begin(h)
 		}
 	}
@@ -74,7 +74,7 @@ func (m *multipart) send(h headers, head *s3.HeadObjectOutput) (provider.Result,
 	return provider.Result{}, m.complete(now, done)
 }
 
-// partOf returns how large the parts of an object are.
+// partOf returns the size of an object's parts.
 func (m *multipart) partOf(total int64) int64 {
 	const mib = 1 << 20
 	least := (total + maxParts - 1) / maxParts
@@ -101,7 +101,7 @@ func (m *multipart) begin(h headers) (string, error) {
 	return *out.UploadId, nil
 }
 
-// sent returns the parts that have arrived, as far as they are without a gap.
+// sent returns the uploaded parts up to the first gap.
 func (m *multipart) sent(u upload) ([]types.CompletedPart, error) {
 	var out []types.CompletedPart
 	in := &s3.ListPartsInput{Bucket: &m.bucket, Key: &m.key, UploadId: &u.ID}

@@ -69,7 +69,7 @@ func Job() provider.Definition {
 	}
 }
 
-// thingOf names a job by the lines around it, in the file or the crontab where it is.
+// thingOf names a job by its markers, in the file or the crontab that contains it.
 func thingOf(attrs map[string]any) schema.Thing {
 	name, hasName := attrs["name"].(string)
 	user, hasUser := attrs["user"].(string)
@@ -87,7 +87,7 @@ func thingOf(attrs map[string]any) schema.Thing {
 	return schema.NewThing(fmt.Sprintf("the job %q in %s", name, where))
 }
 
-// readByCron are the variables that are for cron itself, or for how it starts a command.
+// readByCron are the variables for cron itself, or for how it starts a command.
 func readByCron() []string {
 	return strings.Fields("MAILTO MAILFROM SHELL CRON_TZ TZ RANDOM_DELAY CONTENT_TYPE " +
 		"CONTENT_TRANSFER_ENCODING CRON_WITHIN_RANGE NO_MAIL_OUTPUT HOME LOGNAME")
@@ -200,7 +200,7 @@ func jobOf(r provider.Resource) (job, error) {
 	return j, nil
 }
 
-// maxLine is how long a line may be that cron reads as a whole.
+// maxLine is the longest line that cron reads completely.
 const maxLine = 998
 
 // escaped escapes % in a text, so that cron passes it on unchanged. A backslash before a % cannot
@@ -248,7 +248,7 @@ func (j job) variables(r provider.Resource) (own []string, shell string, err err
 	return own, shell, nil
 }
 
-// text returns the value of an attribute that is text, "" for any other.
+// text returns the value of a text attribute, "" for any other value.
 func text(r provider.Resource, name string) string {
 	s, _ := r.Attributes[name].(string)
 	return s

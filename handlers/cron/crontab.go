@@ -16,8 +16,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// store is where jobs are: a place that begins with / is a file, any other is the crontab of the
-// user of that name, which only the program crontab may read and write.
+// store contains the jobs: a place that begins with / is a file, and any other is the crontab of
+// the user of that name, which only the program crontab may read and write.
 type store struct {
 	textfile.Editor
 	crontab []string
@@ -84,10 +84,10 @@ func missing(err error) error {
 // failure holds the output of a failed crontab.
 type failure struct{ said string }
 
-// Error returns it.
+// Error returns the output.
 func (f *failure) Error() string { return "crontab: " + f.said }
 
-// afterTerm is how long crontab may take to end when it is asked to.
+// afterTerm is how long crontab may take to end after SIGTERM.
 const afterTerm = 2 * time.Second
 
 // run runs crontab for a user.

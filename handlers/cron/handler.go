@@ -15,7 +15,7 @@ import (
 
 type handler struct {
 	textfile.Texts
-	places places // that are listed
+	places places // of the list
 }
 
 // newHandler returns a handler; crontab is the program and its fixed arguments.
@@ -29,7 +29,7 @@ func properties() []string {
 	return []string{"schedule", "command", "input", "environment", "enabled"}
 }
 
-// placeOf returns where a job is, see store.
+// placeOf returns the place of a job, see store.
 func placeOf(r provider.Resource) string {
 	if path := text(r, "file"); path != "" {
 		return path
@@ -119,7 +119,7 @@ func observeUnmarked(r provider.Resource, line string, inFile bool) provider.Obs
 	return obs
 }
 
-// differing returns the properties in which a job is not as it is wanted.
+// differing returns the properties of a job that differ.
 func differing(desired provider.Resource, observed provider.Observation) map[string]diff.Diff {
 	out := map[string]diff.Diff{}
 	for _, name := range properties() {
@@ -131,7 +131,7 @@ func differing(desired provider.Resource, observed provider.Observation) map[str
 	return out
 }
 
-// The expressions that take the line of a job apart.
+// The expressions that parse the line of a job.
 var (
 	blanks           = pattern.Lazy(`\s+`)
 	unescapedPercent = pattern.Lazy(`(^|[^\\])%`)
@@ -190,7 +190,7 @@ func unescape(s string) string {
 		"?")
 }
 
-// differs reports whether a job is not as it is wanted; see Diff.
+// differs reports whether a job differs; see Diff.
 func differs(_ provider.Resource, seen provider.Observation) bool {
 	return seen.Attributes["lines"] != nil
 }
@@ -215,7 +215,7 @@ func (handler) Diff(
 	return out, nil
 }
 
-// changed changes a crontab. A file that held nothing but the job goes with it.
+// changed changes a crontab. A file that contained only the job is removed with it.
 func changed(item provider.BatchChange, p *textfile.Page) error {
 	j, err := wantedOf(item.Resource)
 	if err != nil {
@@ -233,14 +233,14 @@ func changed(item provider.BatchChange, p *textfile.Page) error {
 		p.Exists = p.Exists && (!held || ls.Len() > 0)
 		return nil
 	}
-	ls.Close() // cron ignores a last line that has no end
+	ls.Close() // cron ignores a last line without an end
 	at := ls.Len()
 	if _, ok, err := j.block().Lines(ls); err == nil && !ok {
 		i := j.unmarked(ls)
 		if i < 0 {
 			i = j.foreign(ls)
 		}
-		if i >= 0 { // or cron would run both
+		if i >= 0 { // otherwise cron would run both
 			ls.Replace(i, i+1)
 			at = i
 		}

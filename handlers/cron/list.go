@@ -13,9 +13,9 @@ import (
 	"southbound/shared/provider"
 )
 
-// places are where the machine has its jobs.
+// places are the places of jobs on the machine.
 type places struct {
-	spools []string // directories in which each crontab has the name of its user
+	spools []string // directories in which each crontab is named after its user
 	files  []string // patterns of files whose lines name the user
 }
 
@@ -130,7 +130,7 @@ func (h handler) listed(
 
 // part is a job in a crontab.
 type part struct {
-	name, user string   // "" of a line that is not a job of ours
+	name, user string   // "" for a line that is not a job of ours
 	lines      []string // one at least
 }
 
@@ -185,7 +185,7 @@ var (
 	fileName = pattern.Lazy(`\A[A-Za-z0-9_-]+\z`)
 )
 
-// normal returns a line of a job with single blanks between its fields, "" of a line that is none.
+// normal returns a line of a job with single blanks between its fields, "" for any other line.
 func normal(line string, inFile bool) string {
 	line = strings.TrimLeft(line, " \t")
 	words := 5

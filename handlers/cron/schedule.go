@@ -54,7 +54,7 @@ func canonical(schedule string) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
-// happens reports whether one of the days is in one of the months.
+// happens reports whether one of the days exists in one of the months.
 func happens(days, months []int) bool {
 	for _, m := range months {
 		longest := 31
@@ -130,7 +130,7 @@ func (f field) value(s string) (int, error) {
 	return n, nil
 }
 
-// number reads digits alone.
+// number parses digits only.
 func number(s string) (int, error) {
 	if s == "" || strings.Trim(s, "0123456789") != "" || len(s) > 4 {
 		return 0, strconv.ErrSyntax

@@ -10,7 +10,7 @@ const (
 	keepHead = 32 << 10 // bytes kept of the beginning of an output
 	keepTail = 32 << 10 // and of its end
 	pieceMax = 12 << 10 // bytes of one piece
-	maxLast  = 400      // bytes of a line that an error may end with
+	maxLast  = 400      // bytes of the line that an error may end with
 )
 
 // bounded keeps the beginning and the end of the written text.
@@ -28,7 +28,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 		p = p[len(part):]
 	}
 	b.tail = append(b.tail, p...)
-	// Cut only now and then, so that many small writes do not move the tail each time.
+	// Cut only occasionally, so that many small writes do not move the tail each time.
 	if len(b.tail) > 2*keepTail {
 		b.cut()
 	}
@@ -70,7 +70,8 @@ func (b *bounded) pieces() []string {
 	return out
 }
 
-// wholeLines returns the length of the lines at the start of s that make up a piece, one at least.
+// wholeLines returns the length of the lines at the start of s that form a piece, at least one
+// line.
 func wholeLines(s string) int {
 	if n := strings.LastIndexByte(s[:pieceMax], '\n'); n >= 0 {
 		return n + 1
@@ -81,7 +82,7 @@ func wholeLines(s string) int {
 	return len(s)
 }
 
-// lastLine returns ": " and the last line of an output, nothing when it is too long for an error.
+// lastLine returns ": " and the last line of an output, "" if it is too long for an error.
 func lastLine(output string) string {
 	last := output[strings.LastIndexByte(output, '\n')+1:]
 	if last = strings.TrimSpace(last); last == "" || len(last) > maxLast {

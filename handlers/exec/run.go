@@ -74,7 +74,7 @@ func Run() provider.Definition {
 	}
 }
 
-// validate refuses references to secrets in command lines, and variables that cannot be.
+// validate rejects references to secrets in command lines, and invalid variables.
 func validate(attrs map[string]any) []diag.Problem {
 	var out []diag.Problem
 	for _, name := range []string{"command", "unless", "onlyif"} {
@@ -114,7 +114,7 @@ func validVariable(name string) bool {
 type handler struct{}
 
 // CallTimeout implements provider.Timeouter. A call runs at most two conditions and the command,
-// each bounded by the timeout itself.
+// each with the resource's timeout.
 func (handler) CallTimeout(r provider.Resource) time.Duration {
 	return 3*timeout(r) + 15*time.Second
 }
@@ -167,7 +167,7 @@ func (handler) Create(ctx *provider.Context, req provider.CreateRequest) (provid
 	return provider.Result{}, run(ctx, req.Resource)
 }
 
-// Update implements provider.Handler; nothing about a command is compared.
+// Update implements provider.Handler; a command has no compared attributes.
 func (handler) Update(*provider.Context, provider.UpdateRequest) (provider.Result, error) {
 	return provider.Result{}, nil
 }

@@ -18,7 +18,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// ended is a command that came to its end.
+// ended is a command that has ended.
 type ended struct {
 	code   int
 	output []string // see bounded.pieces
@@ -88,7 +88,7 @@ func start(ctx *provider.Context, r provider.Resource, argv []string) (ended, er
 	return end, notStarted(argv[0], cmd.Dir, err)
 }
 
-// prepare describes the process that is to run. It reads nothing: its input is empty.
+// prepare describes the process to run. Its input is empty.
 func prepare(r provider.Resource, argv []string) (*exec.Cmd, error) {
 	who, err := identity(r)
 	if err != nil {
@@ -119,7 +119,7 @@ func prepare(r provider.Resource, argv []string) (*exec.Cmd, error) {
 // PATH of this process.
 func find(name, dir, path string) (string, error) {
 	if strings.Contains(name, "/") {
-		return name, nil // in dir, when it is relative
+		return name, nil // relative to dir if it is not absolute
 	}
 	missing := os.ErrNotExist
 	for _, in := range filepath.SplitList(path) {

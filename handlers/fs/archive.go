@@ -91,7 +91,7 @@ func Archive() provider.Definition {
 	}
 }
 
-// parameters makes parameters of attributes.
+// parameters converts attributes to parameters.
 func parameters(attrs []schema.Attribute) []schema.Attribute {
 	for i := range attrs {
 		attrs[i].Behaviour = schema.Parameter
@@ -135,7 +135,7 @@ type entry struct {
 	Target string `json:"target,omitempty"` // of a link
 }
 
-// storedEntry is an entry as it is written: JSON holds no bytes that are not UTF-8.
+// storedEntry is an entry in its stored form: JSON holds only bytes that are UTF-8.
 type storedEntry struct {
 	plainEntry
 	NameBytes   []byte `json:"name_bytes,omitempty"`
@@ -193,14 +193,14 @@ type manifest struct {
 // manifestFormat is the written format; others are rejected.
 const manifestFormat = 1
 
-// most bytes of a manifest that are read.
+// the largest manifest that is read, in bytes
 const maxManifest = 1 << 30
 
 func manifestName(r provider.Resource) string {
 	return "." + text(r, "name") + ".southbound-archive"
 }
 
-// hiddenName matches the names that are ours, in every archive.
+// hiddenName matches our own names, in every archive.
 var hiddenName = pattern.Lazy(`\.southbound-(archive|[0-9a-f]{8})\z`)
 
 // entryName converts a name of an archive to its canonical form, "" for an omitted entry, and
@@ -231,7 +231,7 @@ func entryName(name string, strip int64) (string, error) {
 	return strings.Join(clean[strip:], "/"), nil
 }
 
-// refused is an error about an archive that has something in it that is not unpacked.
+// refused is the error for an archive with content that is not unpacked.
 func refused(format string, args ...any) error {
 	return provider.Errorf(provider.NeedsChange, "the archive is refused: "+format, args...)
 }
@@ -244,7 +244,7 @@ type contents struct {
 	remaining int64 // bytes
 }
 
-// add takes an entry in; one of the same name before it is replaced.
+// add adds an entry; it replaces an earlier one of the same name.
 func (c *contents) add(e entry) error {
 	for dir := path.Dir(e.Name); dir != "."; dir = path.Dir(dir) {
 		i, known := c.at[dir]

@@ -19,7 +19,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// maxDrifted bounds how many names are shown.
+// maxDrifted is how many names are shown.
 const maxDrifted = 20
 
 // Read implements provider.Handler.
@@ -107,7 +107,7 @@ func (m *manifest) isOf(ctx context.Context, r provider.Resource) (bool, error) 
 	return m.Source == want, err
 }
 
-// hashOfSource returns the SHA-256 of the archive that is wanted.
+// hashOfSource returns the SHA-256 of the desired archive.
 func hashOfSource(ctx context.Context, r provider.Resource) (string, error) {
 	switch source := r.Attributes["source"].(type) {
 	case resource.File:
@@ -150,7 +150,7 @@ func (h archive) apply(ctx *provider.Context, r provider.Resource) error {
 		return err
 	}
 	defer s.close()
-	c, err := s.inspect(ctx, r) // all of it, before anything is changed
+	c, err := s.inspect(ctx, r) // the whole archive, before any change
 	if err != nil {
 		return err
 	}
@@ -287,8 +287,8 @@ func (h archive) purge(ctx *provider.Context, r provider.Resource) error {
 	return t.folder.Sync()
 }
 
-// removeTarget removes the directory that was made for an archive, with the list in it; a crash
-// leaves nothing under its name.
+// removeTarget removes the directory that was made for an archive, with the list in it. After a
+// crash, no directory with its name remains.
 func (h archive) removeTarget(dir, base, list string) error {
 	d, err := disk.OpenFolder(h.sys, dir)
 	if err != nil {

@@ -30,7 +30,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// unit is one thing in an archive, as the archive has it.
+// unit is one thing in an archive, in the archive's form.
 type unit struct {
 	name   string
 	kind   string
@@ -48,18 +48,18 @@ type spooled struct {
 	hash   string // SHA-256
 	sha512 string
 	format string
-	limit  int64 // bytes that it may have unpacked, with all that is around files
+	limit  int64 // bytes that it may unpack to, including overhead
 }
 
 func (s *spooled) close() { _ = s.file.Close() }
 
-// spool opens the archive of a resource: one on the machine where it is, an uploaded one as a copy
+// spool opens the archive of a resource: a file of the machine in place, an uploaded one as a copy
 // without a name.
 func spool(ctx *provider.Context, r provider.Resource) (*spooled, error) {
 	s := &spooled{format: text(r, "format")}
 	maxSize, _ := r.Attributes["max_size"].(int64)
 	maxFiles, _ := r.Attributes["max_files"].(int64)
-	const around = 4 << 10 // bytes of an archive that belong to a file and are not in it
+	const around = 4 << 10 // bytes of an archive per file besides its content
 	s.limit = maxSize + min(maxFiles, 10_000_000)*around + 1<<20
 	sums := map[string]hash.Hash{"sha256": sha256.New(), "sha512": sha512.New()}
 	both := io.MultiWriter(sums["sha256"], sums["sha512"])
@@ -184,7 +184,7 @@ func (s *spooled) guess() (string, error) {
 		}
 	}
 	if bytes.HasPrefix(head[min(n, tarMagic):], []byte("ustar")) {
-		// also before a header that needs the next block, as of PAX or GNU
+		// also before a header that needs the next block, such as PAX or GNU
 		return "tar", nil
 	}
 	if _, err := tar.NewReader(bytes.NewReader(head)).Next(); err == nil ||
@@ -195,7 +195,7 @@ func (s *spooled) guess() (string, error) {
 		"the archive is neither tar, nor one of its compressed forms (gz, bz2, xz, zst), nor zip")
 }
 
-// each calls f for everything in the archive, in its order.
+// each calls f for each thing in the archive, in its order.
 func (s *spooled) each(ctx context.Context, f func(unit) error) error {
 	raw := io.NewSectionReader(s.file, 0, s.size)
 	if s.format == "zip" {
@@ -304,7 +304,7 @@ func eachTar(r io.Reader, f func(unit) error) error {
 	}
 }
 
-// sticky is the bit of a directory in which each may remove only their own, in a mode of the system.
+// sticky is the system's mode bit of a directory in which users may remove only their own entries.
 const sticky = 0o1000
 
 func (s *spooled) eachZip(raw *io.SectionReader, f func(unit) error) error {
@@ -327,7 +327,7 @@ func eachZipped(file *zip.File, f func(unit) error) error {
 	if file.Flags&encrypted != 0 {
 		return refused("%q is encrypted", file.Name)
 	}
-	if u.mode == 0 { // made where there are no modes
+	if u.mode == 0 { // made on a system without modes
 		u.mode = 0o644
 	}
 	switch mode := file.Mode(); {

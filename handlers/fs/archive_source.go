@@ -30,7 +30,7 @@ func openSource(path string) (*os.File, error) {
 	return nil, unix.ELOOP
 }
 
-// maxSourceLinks bounds how many links lead to an archive, as the kernel does.
+// maxSourceLinks is how many links may lead to an archive, as in the kernel.
 const maxSourceLinks = 40
 
 // openOrFollow opens a file, or returns the target of a link at its path. It adds to givers the
@@ -43,7 +43,7 @@ func openOrFollow(path string, givers *[]uint32) (f *os.File, next string, err e
 	}
 	defer d.Close()
 	var st, parent unix.Stat_t
-	fd, err := d.Open(base, &st) // without waiting for the other end of a pipe
+	fd, err := d.Open(base, &st) // does not wait for the other end of a pipe
 	if err == nil {
 		return os.NewFile(uintptr(fd), path), "", nil
 	}

@@ -22,8 +22,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// unpacked is the directory that an archive is unpacked into. Nothing that is done in it leads out
-// of it.
+// unpacked is the directory into which an archive is unpacked. No operation leads out of it.
 type unpacked struct {
 	sys    *disk.System
 	ctx    context.Context
@@ -113,7 +112,7 @@ func (t *unpacked) writeManifest(m *manifest) error {
 	})
 }
 
-// replace makes a file beside its place and puts it there.
+// replace makes a file beside its final path and renames it.
 func (t *unpacked) replace(name string, fill func(f *os.File) error) error {
 	aside := asideOf(name)
 	if err := t.remove(aside); err != nil {
@@ -410,7 +409,7 @@ func (t *unpacked) own(name string, e entry) error {
 	return disk.Perm{UID: t.want.UID, GID: t.want.GID, Mode: int(e.Mode | 0o700)}.Set(made)
 }
 
-// ownLink gives a new link, and nothing else, its owner.
+// ownLink sets the owner of a new link, and of no other thing.
 func (t *unpacked) ownLink(name string) error {
 	dir, err := t.root.Open(path.Dir(name))
 	if err != nil {
@@ -425,12 +424,12 @@ func (t *unpacked) ownLink(name string) error {
 // twice.
 var errOther = errors.New("other bytes")
 
-// blocked returns an error if a directory is in the place of a file or a link of the archive, or a file
-// in the place of a directory: a person may have made it.
+// blocked returns an error if a directory is at the path of a file or a link of the archive, or a
+// file at the path of a directory: a person may have made it.
 func (t *unpacked) blocked(e entry) error {
 	info, err := t.root.Lstat(e.Name)
 	switch {
-	case err != nil: // another fault of the name is found when it is written
+	case err != nil: // the write reports other errors of the name
 		return nil
 	case info.IsDir() && e.Kind == kindFile:
 		return provider.Errorf(provider.NeedsChange,

@@ -16,7 +16,7 @@ const (
 	defaultSuffix = ".bak" // the meaning of backup: true
 )
 
-// suffixOf returns the suffix of the name under which the old bytes are kept, "" for not at all.
+// suffixOf returns the suffix of backups, "" for none.
 func suffixOf(r provider.Resource) string {
 	switch s := r.Attributes["backup"].(type) {
 	case string:
@@ -29,7 +29,7 @@ func suffixOf(r provider.Resource) string {
 	return ""
 }
 
-// meansBoolean reports whether a text is one of the words that YAML 1.1 reads as a Boolean.
+// meansBoolean reports whether a text is one of the words that YAML 1.1 parses as a Boolean.
 func meansBoolean(s string) bool {
 	return slices.Contains([]string{"y", "yes", "n", "no", "on", "off", "true", "false"},
 		strings.ToLower(s))

@@ -43,7 +43,7 @@ func claimOf(r provider.Resource, purged bool) *claim {
 	return c
 }
 
-// isRight reports whether a whole file, directory or link is as described.
+// isRight reports whether a whole file, directory or link has its described state.
 func isRight(r provider.Resource, got provider.Reading) bool {
 	switch {
 	case got.Err != nil:
@@ -82,7 +82,7 @@ func (t *task) claim(table *held.Table[*claim], place string) error {
 		if other.ID == t.Resource.ID {
 			continue
 		}
-		if disk.RealOf(other.Described.path) != place { // the number of its directory is another's now
+		if disk.RealOf(other.Described.path) != place { // another directory has its number now
 			table.Release(place, other.ID)
 			continue
 		}

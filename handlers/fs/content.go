@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// maxShown is the size of the largest text that is kept to be shown when it differs.
+	// maxShown is the size of the largest text that is shown when it differs.
 	maxShown = 64 << 10
-	// maxHashed bounds how large a file of the wrong size may be to be hashed all the same, so
-	// that people see which one it is.
+	// maxHashed is the largest file of the wrong size that is hashed anyway, so that people see
+	// which file it is.
 	maxHashed = 1 << 20
 )
 
@@ -96,8 +96,8 @@ func sameText(ctx context.Context, f disk.File, want string, buf []byte) (bool, 
 	return true, nil
 }
 
-// fill writes wanted content into an open file. Uploaded bytes are checked against their hash once
-// more on the way.
+// fill writes desired content into an open file. It verifies the hash of uploaded bytes during the
+// copy.
 func fill(ctx *provider.Context, f disk.File, content any) error {
 	buf := disk.Buffers.Get().(*[]byte)
 	defer disk.Buffers.Put(buf)

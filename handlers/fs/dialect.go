@@ -17,15 +17,15 @@ const dialects = "how the program reads the file. indented: a line that is inden
 	"open for the setting is refused with the lines named. Except with systemd, a comment behind " +
 	"a value, from # or ; between blanks on, stays when the value changes"
 
-// iniSyntax is how the lines of a file are read.
+// iniSyntax defines how the lines of a file are parsed.
 type iniSyntax struct {
 	mark               string // the separator between name and value; "": blanks
 	indented, slashed  bool   // the ways to continue a value
-	comments, doubtful bool   // doubtful: lines may belong to a setting or not
+	comments, doubtful bool   // doubtful: some lines may or may not belong to a setting
 }
 
-// syntaxOf returns the syntax of a file. Where blanks separate name and value, as in ssh_config,
-// indentation continues nothing.
+// syntaxOf returns the syntax of a file. If blanks separate name and value, as in ssh_config,
+// indented lines do not continue a value.
 func syntaxOf(dialect, path, mark string) iniSyntax {
 	switch {
 	case dialect == "systemd" || (dialect == "auto" || dialect == "") && isUnit(path):
@@ -38,7 +38,7 @@ func syntaxOf(dialect, path, mark string) iniSyntax {
 	return iniSyntax{mark: mark, indented: mark != "", slashed: true, comments: true, doubtful: true}
 }
 
-// isUnit reports whether a path is that of a unit of systemd, or of a part of one.
+// isUnit reports whether a path is that of a systemd unit, or of a drop-in.
 func isUnit(path string) bool {
 	return slices.Contains(strings.Split(filepath.Dir(path), "/"), "systemd") ||
 		slices.Contains(strings.Fields(".service .socket .timer .mount .automount .swap .target "+
@@ -55,19 +55,19 @@ const (
 	assignment
 )
 
-// iniEntry is a line with the lines that continue it.
+// iniEntry is a line together with the lines that continue it.
 type iniEntry struct {
 	kind    kind
 	at      int
 	line    string
 	indent  int
 	name    string // of a section or a setting
-	before  string // all up to the value
-	value   string // without a comment behind it; the parts of several lines are joined
+	before  string // the text before the value
+	value   string // without the comment after it; the parts of several lines are joined
 	whole   string // the value with the comment
-	comment string // behind the value on its first line, with the blanks before it
+	comment string // after the value on its first line, with the blanks before it
 	bare    bool   // only a name, without separator
-	empty   bool   // there is no value on the first line
+	empty   bool   // the first line has no value
 	more    []int  // lines that continue it
 	open    []int  // lines that may or may not continue it
 }
@@ -84,14 +84,14 @@ func (e *iniEntry) last() int {
 // looks like a comment.
 func (e *iniEntry) says(value string) bool { return value == e.value || value == e.whole }
 
-// drop removes the lines that continue an entry; comments between them stay.
+// drop removes the lines that continue an entry, and keeps comments between them.
 func (e *iniEntry) drop(ls *textfile.Lines) {
 	for _, i := range slices.Backward(e.more) {
 		ls.Replace(i, i+1)
 	}
 }
 
-// set gives an entry another value; line is the whole line where there was no value.
+// set changes the value of an entry; line is the whole line if there was no value.
 func (e *iniEntry) set(ls *textfile.Lines, value, line string) {
 	now := ls.At(e.at)
 	indent := now[:len(now)-len(strings.TrimLeft(now, " \t"))]
@@ -110,7 +110,7 @@ func (e *iniEntry) set(ls *textfile.Lines, value, line string) {
 	ls.Replace(e.at, e.at+1, line)
 }
 
-// entries reads the lines of a file, once for all settings in it.
+// entries parses the lines of a file, once for all settings in it.
 func (x iniSyntax) entries(ls *textfile.Lines) []iniEntry {
 	out, _ := ls.Memo(x, func(old any) any {
 		space, _ := old.([]iniEntry)
@@ -172,7 +172,7 @@ func (x iniSyntax) entry(i int, line string) iniEntry {
 	return e
 }
 
-// cut takes a setting apart: before is all up to its value.
+// cut splits a setting: before is the text before its value.
 func (x iniSyntax) cut(line string) (name, before, value string, bare bool) {
 	indent := len(line) - len(strings.TrimLeft(line, " \t"))
 	at, n := strings.Index(line, x.mark), len(x.mark)
@@ -190,7 +190,7 @@ func (x iniSyntax) cut(line string) (name, before, value string, bare bool) {
 		strings.TrimRight(value, " \t"), false
 }
 
-// withoutComment splits a value from the comment behind it: # or ; between blanks, or before a
+// withoutComment splits a value from the comment after it: # or ; between blanks, or before a
 // letter, outside of quotation marks.
 func withoutComment(whole string) (value, comment string) {
 	for i := 0; i < len(whole); i++ {
@@ -278,5 +278,5 @@ func (e *iniEntry) shown() string {
 	return strings.TrimSpace(strings.ReplaceAll(e.value, "\n", " ↵ "))
 }
 
-// slashed reports whether a line ends in a backslash that is not escaped by another.
+// slashed reports whether a line ends with an unescaped backslash.
 func slashed(line string) bool { return (len(line)-len(strings.TrimRight(line, `\`)))%2 == 1 }

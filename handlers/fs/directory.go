@@ -68,7 +68,7 @@ type directory struct{ sys *disk.System }
 func (d directory) system() *disk.System { return d.sys }
 
 const (
-	// maxSurplus bounds how many names are shown.
+	// maxSurplus is how many names are shown.
 	maxSurplus = 100
 	// defaultDirMode is the mode of a new directory if the resource sets none.
 	defaultDirMode = 0o755
@@ -124,7 +124,7 @@ func (directory) observe(
 	return obs, err
 }
 
-// surplus returns the paths below a directory that are not to be kept, sorted.
+// surplus returns the paths below a directory that must be removed, sorted.
 func surplus(dir int, r provider.Resource) ([]string, error) {
 	var out []string
 	err := keeperOf(r).each(dir, "", func(_ int, _, path string) error {
@@ -188,8 +188,8 @@ func (d directory) ApplyBatch(
 	return carryOut(ctx, d, items)
 }
 
-// prepare implements stepper. A new directory is made under its hidden name, so that it has its
-// owner and mode when it is seen first.
+// prepare implements stepper. It makes a new directory under a hidden name, so that the directory
+// has its owner and mode when it becomes visible.
 func (directory) prepare(t *task) error {
 	var err error
 	switch t.Change {
@@ -235,7 +235,7 @@ func (directory) prepare(t *task) error {
 		if err := unix.Fstat(t.file.FD, &st); err != nil {
 			return err
 		}
-		// which it has from the directory it is in
+		// inherited from its parent directory
 		full.Mode = defaultDirMode | int(st.Mode&unix.S_ISGID)
 	}
 	return full.Set(t.file)

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// expression is a regular expression that most lines of a file do not match, which is seen from the
-// bytes that each match begins with.
+// expression is a regular expression with a fixed prefix: it excludes most lines of a file by their
+// first bytes.
 type expression struct {
 	*regexp.Regexp
-	prefix string // of each line that matches
+	prefix string // of each matching line
 }
 
 func expressionOf(s string) (*expression, error) {

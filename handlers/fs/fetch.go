@@ -22,7 +22,7 @@ const (
 	maxSilence = time.Minute
 )
 
-// isURL reports whether a source is fetched.
+// isURL reports whether a source is a URL.
 func isURL(source string) bool {
 	return strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://")
 }
@@ -68,7 +68,7 @@ func fetch(ctx *provider.Context, r provider.Resource, w io.Writer, limit int64)
 	req.Header.Set("Accept-Encoding", "identity") // the checksum is that of the file
 	if user, password := text(r, "username"), text(r, "password"); user != "" || password != "" {
 		ctx.Secret(password)
-		req.SetBasicAuth(user, password) // not sent on to other servers, see client
+		req.SetBasicAuth(user, password) // not sent to other servers, see client
 	}
 	client := client()
 	defer client.CloseIdleConnections()
@@ -141,7 +141,7 @@ func unreached(host string, err error) error {
 	return provider.Errorf(provider.ClassOf(err), "fetch the archive from %s: %w", host, err)
 }
 
-// answered gives the status of an answer a class.
+// answered classifies the status of an answer.
 func answered(host string, status int) error {
 	class, hint := provider.Retryable, ""
 	switch status {

@@ -58,7 +58,7 @@ func File() provider.Definition {
 	}
 }
 
-// wholeFile reports whether a file is described byte by byte.
+// wholeFile reports whether the content of a file is described.
 func wholeFile(attrs map[string]any) (is bool, instead string) {
 	return attrs["content"] != nil && attrs["replace"] != false,
 		"describe it in content, or give the file replace: false: content is then only what it " +
@@ -124,7 +124,7 @@ func (file) observe(
 	obs := provider.Observation{Exists: true, Attributes: make(map[string]any, 4)}
 	rd.known.observe(obs.Attributes, r, want, &st, true)
 	if keeps && content != nil {
-		obs.Attributes["content"] = content // any is right
+		obs.Attributes["content"] = content // any content is accepted
 	}
 	if fd >= 0 {
 		obs.Attributes["content"], err = contentOf(ctx, disk.File{FD: fd, Sys: nil}, st.Size,
@@ -300,8 +300,8 @@ func (file) publish(t *task) error {
 	return err
 }
 
-// writeInPlace changes a file that something is mounted on, as /etc/resolv.conf in a container,
-// which cannot be replaced.
+// writeInPlace changes a file that is a mount point, such as /etc/resolv.conf in a container, and
+// therefore cannot be replaced.
 func writeInPlace(t *task) error {
 	_ = t.Dir.Tidy(t.Base)
 	t.Ctx.Warning("something is mounted on the file, so it cannot be replaced; it is written "+

@@ -46,8 +46,8 @@ func modeAttribute(fallback string) schema.Attribute {
 			fallback}
 }
 
-// validPath refuses paths that can be written in another way, as the same file under two names
-// would be two resources, and the root where it makes no sense.
+// validPath rejects paths that are not in their shortest form, as one file under two names would be
+// two resources. It also rejects the root where the type cannot manage it.
 func validPath(root bool) func(map[string]any) []diag.Problem {
 	return func(attrs map[string]any) []diag.Problem {
 		path, ok := attrs["path"].(string)
@@ -70,7 +70,7 @@ func validPath(root bool) func(map[string]any) []diag.Problem {
 // directory, are not part of it.
 const atPath = "fs path"
 
-// whatIsAt names the path of a thing that is alone there.
+// whatIsAt names the path of a thing that must be the only one there.
 func whatIsAt(attrs map[string]any) string {
 	path := schema.CleanPath(attrs["path"])
 	if path == "" {
@@ -82,7 +82,7 @@ func whatIsAt(attrs map[string]any) string {
 // thingAt is the thing of types of which only one can be at a path.
 func thingAt(attrs map[string]any) schema.Thing { return schema.NewThing(whatIsAt(attrs)) }
 
-// keepsFile returns the path of a file, and the names under which old bytes of it are kept.
+// keepsFile returns the path of a file, and the names of its backups.
 func keepsFile(attrs map[string]any) []schema.Kept {
 	path := schema.CleanPath(attrs["path"])
 	if path == "" {
@@ -95,7 +95,7 @@ func keepsFile(attrs map[string]any) []schema.Kept {
 	return out
 }
 
-// parentRelations makes a thing require the directory it is in, or the link to it, where that is
+// parentRelations makes a thing require its parent directory, or the link to it, if that is
 // managed.
 func parentRelations() []schema.Relation {
 	parent := map[string]string{"path": "${path|dir}"}
@@ -105,7 +105,7 @@ func parentRelations() []schema.Relation {
 	}
 }
 
-// ownedRelations makes a thing require its owner, too, where these are managed.
+// ownedRelations makes a thing also require its owner and group, if these are managed.
 func ownedRelations() []schema.Relation {
 	return append(parentRelations(),
 		schema.Relation{Kind: schema.Require, Type: "acct::User",
@@ -114,13 +114,13 @@ func ownedRelations() []schema.Relation {
 			Keys: map[string]string{"name": "$group"}})
 }
 
-// text returns the value of an attribute that is text, "" for any other.
+// text returns the value of a text attribute, "" for any other value.
 func text(r provider.Resource, name string) string {
 	s, _ := r.Attributes[name].(string)
 	return s
 }
 
-// yes returns the value of an attribute that is a boolean, false for any other.
+// yes returns the value of a boolean attribute, false for any other value.
 func yes(r provider.Resource, name string) bool {
 	b, _ := r.Attributes[name].(bool)
 	return b

@@ -15,7 +15,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// Attributes of fs::Directory that are filled in.
+// Attributes of fs::Directory that gather fills in.
 const (
 	managedNames   = "managed_names"
 	managedBackups = "managed_backups"
@@ -43,7 +43,7 @@ func gather(attrs map[string]any, kept []schema.Kept) map[string]any {
 	return out
 }
 
-// belowOf returns a path from a directory on; false if it does not lead into the directory.
+// belowOf returns a path relative to a directory; false if the path is not below it.
 func belowOf(dir, path string) (string, bool) {
 	switch {
 	case dir == "":
@@ -82,10 +82,10 @@ func validGathered(attrs map[string]any) []diag.Problem {
 	return out
 }
 
-// keeper knows which paths below a directory recurse_purge does not remove.
+// keeper determines which paths below a directory recurse_purge keeps.
 type keeper struct {
-	exact   map[string]bool // with all that is below them
-	backups map[string]bool // also with a number behind them
+	exact   map[string]bool // including everything below them
+	backups map[string]bool // also with a number after them
 	above   map[string]bool // directories that contain one of these
 }
 
@@ -110,7 +110,7 @@ func keeperOf(r provider.Resource) *keeper {
 	return k
 }
 
-// keeps reports whether a path stays, with all that is below it.
+// keeps reports whether a path is kept, with everything below it.
 func (k *keeper) keeps(path string) bool {
 	if k.exact[wholeOfIt] || k.exact[path] || k.backups[path] {
 		return true

@@ -94,7 +94,7 @@ func validIni(attrs map[string]any) []diag.Problem {
 	return out
 }
 
-// separates reports whether the separator of a setting would end its name too early.
+// separates reports whether the separator of a setting occurs within its name.
 func separates(separator, name string) bool {
 	if mark := strings.TrimSpace(separator); mark != "" {
 		return strings.Contains(name, mark)
@@ -121,7 +121,7 @@ func settingDiffers(want provider.Resource, seen provider.Observation) bool {
 	return len(differences(want, seen, "value")) > 0
 }
 
-// setting is one that is wanted.
+// setting is a desired setting.
 type setting struct {
 	path, section, name, value, separator string
 	syntax                                iniSyntax

@@ -105,7 +105,7 @@ func lineThing(attrs map[string]any) schema.Thing {
 	return schema.NewThing(names...)
 }
 
-// lineRelations makes a line require its file, and the directory it is in, where they are managed.
+// lineRelations makes a line require its file, and the file's directory, if they are managed.
 func lineRelations() []schema.Relation {
 	file := map[string]string{"path": "$path"}
 	return append(parentRelations(), schema.Relation{Kind: schema.Require, Type: "fs::File",

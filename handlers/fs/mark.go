@@ -72,7 +72,7 @@ func markTree(
 	}
 	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	switch {
-	case errors.Is(err, unix.EACCES): // its own mark changes with the names in it
+	case errors.Is(err, unix.EACCES): // its own mark changes with its entries
 		return nil
 	case err != nil:
 		return disk.UnlessGone(err)

@@ -9,19 +9,19 @@ import (
 	"southbound/shared/provider"
 )
 
-// Noop implements provider.Nooper: whether its directory is there and may be written.
+// Noop implements provider.Nooper: it checks that the parent directory exists and may be written.
 func (f file) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 	if err := wouldUndo(ctx, f.sys, planned); err != nil {
 		return err
 	}
 	if _, bytes := planned.Changes["content"]; planned.Change == diff.Updated && !bytes {
-		return nil // it stays where it is
+		return nil // the content is not replaced
 	}
 	return wouldWrite(f.sys, planned)
 }
 
-// Noop implements provider.Nooper: whether the directory it is in is there and may be written, or
-// it itself where something in it would go; and whether it is empty where it has to be.
+// Noop implements provider.Nooper: it checks that the parent directory exists and may be written,
+// or the directory itself if entries would be removed, and that it is empty if it has to be.
 func (d directory) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 	if err := wouldUndo(ctx, d.sys, planned); err != nil {
 		return err
@@ -59,7 +59,7 @@ func saysFull(sys *disk.System, planned provider.BatchChange) {
 	}
 }
 
-// Noop implements provider.Nooper: whether its directory is there and may be written.
+// Noop implements provider.Nooper: it checks that the parent directory exists and may be written.
 func (s symlink) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 	if err := wouldUndo(ctx, s.sys, planned); err != nil {
 		return err
@@ -67,8 +67,8 @@ func (s symlink) Noop(ctx *provider.Context, planned provider.BatchChange) error
 	return wouldWrite(s.sys, planned)
 }
 
-// Noop implements provider.Nooper: whether something else is in the place of an entry. Entries are known if
-// the same archive was unpacked before.
+// Noop implements provider.Nooper: it reports other things at the paths of entries. The entries are
+// known if the same archive was unpacked before.
 func (h archive) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 	r := planned.Resource
 	if r.Purged {

@@ -13,7 +13,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// owners looks users and groups up, each once. It is not for concurrent use.
+// owners looks up users and groups, each once. It is not safe for concurrent use.
 type owners struct {
 	uids, gids   map[string]int
 	users, group map[int]string
@@ -104,7 +104,7 @@ const (
 	noID   = 1<<idBits - 1
 )
 
-// idOf returns the number of a user or group that is given by name or number.
+// idOf returns the number of a user or group from a name or a number.
 func idOf(known *map[string]int, s string, lookup func(string) (string, error)) (int, error) {
 	if id, ok := (*known)[s]; ok {
 		return id, nil
@@ -129,7 +129,7 @@ func idOf(known *map[string]int, s string, lookup func(string) (string, error)) 
 	return int(id), nil   // 32 bits
 }
 
-// nameOf returns the name of a user or group, or its number when it has none.
+// nameOf returns the name of a user or group, or its number if it has none.
 func nameOf(known *map[int]string, id int, lookup func(string) string) string {
 	if s, ok := (*known)[id]; ok {
 		return s
@@ -145,8 +145,8 @@ func nameOf(known *map[int]string, id int, lookup func(string) string) string {
 	return s
 }
 
-// observe reports owner and group, when they are asked for, and mode: in the words in which they
-// were asked for where they are the same, so that 0 and root, or 644 and 0644, do not differ.
+// observe reports owner and group, if the resource sets them, and mode. Equal values are reported
+// in the resource's form, so that 0 and root, or 644 and 0644, do not differ.
 func (n *owners) observe(
 	attrs map[string]any, r provider.Resource, w disk.Perm, st *unix.Stat_t, mode bool,
 ) {
@@ -170,7 +170,7 @@ func (n *owners) observe(
 	}
 }
 
-// octal writes permissions as four digits.
+// octal formats permissions as four digits.
 func octal(bits int) string {
 	return string([]byte{'0' + byte(bits>>9&7), '0' + byte(bits>>6&7), '0' + byte(bits>>3&7),
 		'0' + byte(bits&7)})

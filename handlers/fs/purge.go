@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// maxReported bounds how many removals are logged one by one.
+	// maxReported is how many removals are logged one by one.
 	maxReported = 500
-	// maxRounds bounds how often a directory is emptied into which something else keeps writing.
+	// maxRounds is how often a directory is emptied while another process keeps writing to it.
 	maxRounds = 10
 )
 
@@ -31,8 +31,8 @@ func guarded() []string {
 		"/var/lib", "/var/log", "/var/run", "/var/spool", "/var/tmp"}
 }
 
-// validPurge refuses recurse_purge of a guarded directory when the document is read; removal.guard
-// does when it is carried out.
+// validPurge rejects recurse_purge of a guarded directory when the document is read; removal.guard
+// does so when it is carried out.
 func validPurge(attrs map[string]any) []diag.Problem {
 	if purge, _ := attrs["recurse_purge"].(bool); !purge {
 		return nil
@@ -90,7 +90,7 @@ func clearOut(t *task) error {
 	return t.file.Sync()
 }
 
-// removeAll removes a directory with all that is in it.
+// removeAll removes a directory with everything in it.
 func removeAll(t *task) error {
 	dir, err := t.Dir.OpenDir(t.Base)
 	if err != nil {
@@ -166,7 +166,7 @@ func (r *removal) tree(dir int, name, path string) error {
 	return nil
 }
 
-// empty removes all that is in a directory.
+// empty removes all entries of a directory.
 func (r *removal) empty(dir int, name, path string) error {
 	fd, err := r.sys.OpenAt("opendir", dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	switch {

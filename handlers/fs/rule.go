@@ -14,7 +14,7 @@ import (
 // rule describes the lines that a resource manages in a file.
 type rule struct {
 	path                 string
-	wanted               any      // line or block, as it is wanted
+	wanted               any      // line or block, in the resource's form
 	line                 string   // when isLine
 	block                []string // when isBlock
 	isLine, isBlock      bool
@@ -75,7 +75,7 @@ func ruleOf(r provider.Resource) (*rule, error) {
 	return u, nil
 }
 
-// blockLines splits a block into its lines; a last end of line is the same as none.
+// blockLines splits a block into its lines; a line end at the end is ignored.
 func blockLines(s string) []string {
 	if s == "" {
 		return nil
@@ -169,7 +169,7 @@ func (u *rule) targets(ls *textfile.Lines) (targets, extra []int, err error) {
 	return nil, nil, fmt.Errorf("%w: %s", errSeveral, textfile.Places(found))
 }
 
-// put makes lines as they are wanted.
+// put brings lines to their desired state.
 func (u *rule) put(ls *textfile.Lines) error {
 	if u.isBlock {
 		return u.markers.Put(ls, u.at(ls), u.block...)
@@ -193,7 +193,7 @@ func (u *rule) put(ls *textfile.Lines) error {
 	return nil
 }
 
-// at returns where new lines are put in.
+// at returns the line before which new lines are inserted.
 func (u *rule) at(ls *textfile.Lines) int {
 	at := ls.Len()
 	if u.start {
@@ -212,7 +212,7 @@ func (u *rule) at(ls *textfile.Lines) int {
 	return at
 }
 
-// drop takes lines away.
+// drop removes lines.
 func (u *rule) drop(ls *textfile.Lines) error {
 	if u.isBlock {
 		return u.markers.Drop(ls)

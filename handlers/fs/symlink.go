@@ -121,7 +121,7 @@ func (s symlink) ApplyBatch(ctx context.Context, items []provider.BatchChange) [
 	return carryOut(ctx, s, items)
 }
 
-// prepare implements stepper; a link has nothing to be synced but its directory.
+// prepare implements stepper; a link needs no sync except that of its directory.
 func (symlink) prepare(*task) error { return nil }
 
 // publish implements stepper.

@@ -23,14 +23,14 @@ const (
 	// synced concurrently share commits of the file system's journal. More syncers than this gain
 	// nothing.
 	syncers = 16
-	// group bounds how many changes of a batch are under way, and files open, at a time.
+	// group bounds how many changes of a batch are in progress, with open files, at a time.
 	group = 128
-	// batches is how many batches there should be room for within the limit of open files: lanes
-	// change things side by side.
+	// batches is how many concurrent batches must fit within the limit of open files: lanes make
+	// changes concurrently.
 	batches = 32
 )
 
-// room returns how many changes of a batch may be under way within a limit of open files.
+// room returns how many changes of a batch may be in progress within a limit of open files.
 func room(limit uint64) int {
 	return int(max(4, min(limit/batches, group))) // it is small
 }
@@ -39,13 +39,13 @@ func room(limit uint64) int {
 func fileLimit() uint64 {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return batches * group // it cannot be asked
+		return batches * group // the limit is unknown
 	}
 	return uint64(limit.Cur) //nolint:unconvert // it is of another type on some systems
 }
 
-// stepper makes the changes of one type, in parts. The parts of many changes are done side by side:
-// all are prepared, then all are synced, then all are published, then each directory is synced
+// stepper makes the changes of one type, in steps. Each step runs concurrently for many changes:
+// all are prepared, then all are synced, then all are published, and then each directory is synced
 // once.
 type stepper interface {
 	// prepare makes the thing under a hidden name and leaves the file to sync in t.file.
@@ -56,20 +56,20 @@ type stepper interface {
 	system() *disk.System
 }
 
-// task is one change under way.
+// task is one change in progress.
 type task struct {
 	*provider.BatchChange
 	disk.Slot
 	want  disk.Perm
 	file  disk.File // to be synced and closed, if it is open
 	named bool      // a thing already has the hidden name
-	still bool      // the bytes stay where they are
-	done  bool      // nothing is left to do
-	place string    // that it holds
+	still bool      // the content is not replaced
+	done  bool      // no further step is necessary
+	place string    // that it claims
 	err   error
 }
 
-// differs reports whether an update is about an attribute.
+// differs reports whether an update changes an attribute.
 func (t *task) differs(name string) bool {
 	_, ok := t.Changes[name]
 	return ok
@@ -105,7 +105,7 @@ func carryOut(ctx context.Context, s stepper, items []provider.BatchChange) []pr
 			}
 		})
 		together(part, workers, func(t *task) {
-			// A caller that gave up may have started the next run already.
+			// A caller that has canceled may already have started the next run.
 			if t.err = disk.Explain(t.verb(), t.Ctx.Err()); t.err == nil {
 				t.err = disk.Explain(t.verb(), s.publish(t))
 			}
@@ -123,7 +123,7 @@ func carryOut(ctx context.Context, s stepper, items []provider.BatchChange) []pr
 	return out
 }
 
-// together does f for all tasks that are under way, some at a time.
+// together runs f for all unfinished tasks, several concurrently.
 func together(tasks []task, workers int, f func(*task)) {
 	spread(len(tasks), workers, func(i int) {
 		if t := &tasks[i]; t.err == nil && !t.done {
@@ -248,7 +248,7 @@ type observer interface {
 	system() *disk.System
 }
 
-// readers lends a reader to f.
+// readers passes a reader to f.
 func readers(sys *disk.System, f func(rd *reader)) {
 	buf := disk.Buffers.Get().(*[]byte)
 	rd := &reader{sys: sys, buf: *buf}
@@ -287,7 +287,7 @@ const (
 	// crowded is from how many reads in one directory its names are listed, instead of looking up
 	// each hidden name: the system reads the disk for each missing name.
 	crowded = 64
-	// mostListed is how many names are listed: some milliseconds.
+	// mostListed is how many names are listed: listing takes some milliseconds.
 	mostListed = 1 << 15
 	// listedFor is how long a list is used. The next run finds the remains of a crash in that time,
 	// as it does those that appear after the read.
@@ -343,7 +343,7 @@ func (rd *reader) read(
 	return obs, disk.Explain("read "+text(r, "path"), err)
 }
 
-// readAll reads many things, some at a time.
+// readAll reads many things, several concurrently.
 func readAll(ctx context.Context, l observer, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	parts := (len(items) + part - 1) / part
@@ -378,7 +378,7 @@ func crowdOf(items []provider.BatchRead) map[string]int {
 	return crowd
 }
 
-// readPart reads some of many things.
+// readPart reads a part of the things.
 func (rd *reader) readPart(
 	ctx context.Context, l observer, items []provider.BatchRead, out []provider.Reading,
 ) {
@@ -391,7 +391,7 @@ func (rd *reader) readPart(
 	}
 }
 
-// hold notes a thing that is as described, in the directory that was read last.
+// hold claims a thing in its described state, in the directory that was read last.
 func (rd *reader) hold(item *provider.BatchRead, got provider.Reading) {
 	dir, base, err := disk.Place(text(item.Resource, "path"))
 	if err != nil || rd.table == nil || rd.dir == nil || rd.dir.Path != dir {
@@ -408,8 +408,7 @@ func (rd *reader) hold(item *provider.BatchRead, got provider.Reading) {
 // part is how many things one worker reads at a time.
 const part = 32
 
-// spread calls f for 0..n-1 from some goroutines. A panic in one of them is passed on to the
-// caller.
+// spread calls f for 0..n-1 from several goroutines. It passes a panic of one on to the caller.
 func spread(n, workers int, f func(i int)) {
 	if workers = min(workers, n); workers <= 1 {
 		for i := range n {

@@ -8,7 +8,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// mannerOf is the manner that a resource asks for.
+// mannerOf returns the manner that a resource sets.
 func mannerOf(r provider.Resource) (textfile.Manner, error) {
 	m := textfile.AnyFile()
 	m.Backup = suffixOf(r)

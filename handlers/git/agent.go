@@ -12,18 +12,18 @@ import (
 	"southbound/shared/provider"
 )
 
-// keyring offers a private key to ssh through a socket, as ssh-agent does, so that the key itself
-// is in no file.
+// keyring offers a private key to ssh through a socket, as ssh-agent does, so that no file contains
+// the key.
 type keyring struct {
 	dir      string
 	listener net.Listener
 }
 
-// offer starts to serve the key to the user that git runs as. The caller closes it.
+// offer starts serving the key to the user git runs as. The caller closes it.
 func offer(g *runner) (*keyring, error) {
 	raw, err := ssh.ParseRawPrivateKey([]byte(g.sshKey))
 	if err != nil {
-		// the error may show a part of it
+		// the error may contain a part of the key
 		return nil, provider.Errorf(provider.NeedsChange,
 			"ssh_key is not a private key without a passphrase")
 	}
@@ -71,7 +71,7 @@ func (k *keyring) serve(ring agent.Agent) {
 		}
 		go func() {
 			defer c.Close()
-			_ = agent.ServeAgent(ring, c) // it ends with the other side
+			_ = agent.ServeAgent(ring, c) // it ends when the client disconnects
 		}()
 	}
 }

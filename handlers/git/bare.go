@@ -17,13 +17,13 @@ func (g *checkout) refs(prefix string) (refs, error) {
 	return parseRefs(out, prefix), err
 }
 
-// remoteRefs asks the remote for its branches and tags.
+// remoteRefs queries the remote for its branches and tags.
 func (g *checkout) remoteRefs() (refs, error) {
 	out, err := g.ask("/", "ls-remote", "--heads", "--tags", "--refs", "--", g.source)
 	return parseRefs(out, "refs/"), err
 }
 
-// parseRefs reads lines of an id and a name each.
+// parseRefs parses lines with an id and a name each.
 func parseRefs(out, prefix string) refs {
 	all := refs{}
 	for line := range strings.Lines(out) {
@@ -34,7 +34,7 @@ func parseRefs(out, prefix string) refs {
 	return all
 }
 
-// own returns the branch that the remote has as its own.
+// own returns the remote's default branch.
 func (g *change) own() (string, error) {
 	out, err := g.ask("/", "ls-remote", "--symref", "--", g.source, "HEAD")
 	if err != nil {
@@ -51,9 +51,9 @@ func (g *change) own() (string, error) {
 
 // refChange makes branches and tags equal to those of the remote.
 type refChange struct {
-	set  refs     // to move or make
+	set  refs     // to move or create
 	drop []string // to remove, as the remote no longer has them
-	own  []string // left alone, as they were made or moved here
+	own  []string // left unchanged, as they were made or moved here
 }
 
 // compare compares branches and tags here with those of the remote. A ref that differs from the
@@ -90,7 +90,8 @@ func (g *checkout) compare(theirs, here refs) (refChange, error) {
 	return todo, nil
 }
 
-// leadsTo reports whether a commit is an ancestor of another, or may be, as that is not here yet.
+// leadsTo reports whether a commit is an ancestor of another, or whether this is unknown because
+// the other is missing.
 func (g *checkout) leadsTo(from, to string) (bool, error) {
 	if here, err := g.succeeds(g.path, "cat-file", "-e", to); err != nil || !here {
 		return err == nil, err
@@ -152,7 +153,7 @@ func (g *checkout) compareBare() (refChange, error) {
 	return g.compare(theirs, here)
 }
 
-// readBare reports as modified which branches and tags are not as the remote has them.
+// readBare reports as modified the branches and tags that differ from those of the remote.
 func (g *checkout) readBare(obs *provider.Observation) error {
 	if !g.update {
 		return nil
@@ -183,7 +184,7 @@ func changedHere(names []string) error {
 			"them, or set local", named(names))
 }
 
-// bringBare fetches into refs of our own, and moves branches and tags after that.
+// bringBare fetches into refs of our own, and then moves branches and tags.
 func (g *change) bringBare() error {
 	if err := g.mayBring(); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 // Large: each method is one step of one change, on the same working tree.
 type change struct{ checkout }
 
-// change returns that of a resource. The caller closes it.
+// change returns the change of a resource. The caller closes it.
 func (h handler) change(ctx *provider.Context, w wanted) (*change, error) {
 	c, err := h.checkout(ctx, w)
 	if err != nil {
@@ -22,8 +22,8 @@ func (h handler) change(ctx *provider.Context, w wanted) (*change, error) {
 	return &change{*c}, nil
 }
 
-// Create implements provider.Handler: the checkout is made beside its place, and put there when it
-// is whole.
+// Create implements provider.Handler: it makes the checkout beside its path, and renames it when it
+// is complete.
 func (h handler) Create(
 	ctx *provider.Context, req provider.CreateRequest,
 ) (provider.Result, error) {
@@ -37,7 +37,7 @@ func (h handler) Create(
 	}
 	defer g.close()
 	if exists, err := g.there(); err != nil || exists {
-		if err == nil { // a create that was not recorded
+		if err == nil { // an earlier create was not recorded
 			err = g.owned()
 		}
 		if err == nil {
@@ -59,7 +59,7 @@ func (h handler) Create(
 	if err := aside.bring(); err != nil {
 		return provider.Result{}, err
 	}
-	// unlike os.Rename, also to an empty directory
+	// unlike os.Rename, this also replaces an empty directory
 	if err := place.Rename(filepath.Base(aside.path), filepath.Base(g.path)); err != nil {
 		return provider.Result{}, provider.Errorf(provider.Retryable,
 			"put the checkout in its place: %w", err)
@@ -166,7 +166,8 @@ func (g *change) destination() (target, error) {
 	return g.target()
 }
 
-// Noop implements provider.Nooper: whether a change would be refused, as something would be lost.
+// Noop implements provider.Nooper: it reports changes that would be rejected, as they would lose
+// data.
 func (h handler) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 	w, err := wantedOf(planned.Resource)
 	if err != nil || planned.Change == diff.Created {

@@ -20,17 +20,17 @@ import (
 // symlink is the mode of a symbolic link in a commit.
 const symlink = "120000"
 
-// entry is a file as a commit or the index has it.
+// entry is a file in a commit or in the index.
 type entry struct{ mode, id string }
 
 // snapshot is a commit with its files.
 type snapshot struct {
 	commit string
 	files  map[string]entry
-	env    []string // makes git take .gitattributes from the commit
+	env    []string // makes git read .gitattributes from the commit
 }
 
-// entries returns the files of a commit, with its submodules.
+// entries returns the files of a commit, including its submodules.
 func (g *checkout) entries(commit string) (map[string]entry, error) {
 	out, err := g.ask(g.path, "ls-tree", "-r", "-z", commit)
 	files := map[string]entry{}
@@ -60,17 +60,17 @@ func (g *checkout) indexed() (map[string][]entry, error) {
 	return files, err
 }
 
-// likeness is how a file compares with the form that a commit gives it.
+// likeness is the result of comparing a file with its form in a commit.
 type likeness int
 
 const (
 	other likeness = iota
 	whole
-	cut // the file is the beginning of the form
+	cut // the file is a prefix of the form
 )
 
-// compare compares a file with the form that a checkout of a commit gives it, which is the blob after
-// the filters and the line ends that .gitattributes of the commit ask for.
+// compare compares a file with its form in a checkout of a commit: the blob after the filters and
+// the line ends that .gitattributes of the commit define.
 func (m *cutMove) compare(name string, t *snapshot) (likeness, error) {
 	file, err := m.open(name)
 	if err != nil || file == nil {
@@ -89,8 +89,8 @@ func (m *cutMove) compare(name string, t *snapshot) (likeness, error) {
 	return c.likeness()
 }
 
-// attributes prepares an index of a commit and an empty working tree, so that git reads .gitattributes
-// from the former.
+// attributes prepares an index of a commit and an empty working tree, so that git reads
+// .gitattributes from the index.
 func (m *cutMove) attributes(t *snapshot) error {
 	if t.env != nil {
 		return nil
@@ -114,7 +114,8 @@ func (m *cutMove) attributes(t *snapshot) error {
 	return nil
 }
 
-// open returns the content of a file, or the target of a symbolic link. It is nil if neither is there.
+// open returns the content of a file, or the target of a symbolic link. It is nil if the path has
+// neither.
 func (m *cutMove) open(name string) (io.ReadCloser, error) {
 	info, err := m.root.Lstat(name)
 	var file io.ReadCloser
@@ -178,7 +179,7 @@ func (c *comparison) likeness() (likeness, error) {
 	return other, nil
 }
 
-// blobID returns the id of the blob that has the content of a file, in the hash of another id.
+// blobID returns the id of the blob with the content of a file, by the hash function of another id.
 func blobID(file io.Reader, size int64, like string) (string, error) {
 	var sum hash.Hash = sha1.New()
 	if len(like) == 2*sha256.Size {

@@ -23,7 +23,7 @@ const (
 	movingAll  = moves + "all"  // the move writes all files, also unchanged ones
 )
 
-// cutMove is a move that is not finished.
+// cutMove is an unfinished move.
 type cutMove struct {
 	g      *checkout
 	fresh  bool // there is no index: nothing was checked out yet
@@ -32,7 +32,7 @@ type cutMove struct {
 	from   *snapshot
 	trees  []*snapshot // to and from, as far as known, and HEAD
 	index  map[string][]entry
-	modes  bool // whether modes of files can be trusted
+	modes  bool // whether the file system keeps modes of files
 	root   *os.Root
 	clean  []func()
 	states map[string]bool // results of isLeft
@@ -88,8 +88,8 @@ func (m *cutMove) close() {
 	}
 }
 
-// isFresh reports whether nothing was checked out yet of a repository that has a commit. Git writes
-// the index after the files.
+// isFresh reports whether a repository has a commit that was never checked out. Git writes the
+// index after the files.
 func (g *checkout) isFresh(head string) (bool, error) {
 	if head == "" {
 		return false, nil
@@ -112,8 +112,8 @@ func (m *cutMove) concerns(name string) bool {
 	return m.from.files[name] != m.to.files[name]
 }
 
-// isLeft reports whether a file is one that the move may have left as it is, so that no work of a
-// person is in it: the file is missing, or as one of the commits has it, or the beginning of that.
+// isLeft reports whether the move may have left a file in its current state, so that it has no work
+// of a person: the file is missing, equals its form in one of the commits, or is a prefix of that.
 func (m *cutMove) isLeft(name string) (bool, error) {
 	if is, known := m.states[name]; known {
 		return is, nil
@@ -153,7 +153,7 @@ func (m *cutMove) examine(name string) (bool, error) {
 	return m.hasContentOf(name, info, fitting)
 }
 
-// isStaged reports whether the index has nothing of a file that no commit of the move has.
+// isStaged reports whether the index has only contents of a file that are in a commit of the move.
 func (m *cutMove) isStaged(name string) bool {
 	for _, e := range m.index[name] {
 		if !slices.ContainsFunc(m.trees, func(t *snapshot) bool { return t.files[name] == e }) {
@@ -163,7 +163,7 @@ func (m *cutMove) isStaged(name string) bool {
 	return true
 }
 
-// above returns the first file or symbolic link that is in the place of a directory of a name.
+// above returns the first file or symbolic link at the path of a parent directory of a name.
 func (m *cutMove) above(name string) (string, error) {
 	for i, c := range name {
 		if c != '/' {
@@ -183,7 +183,7 @@ func (m *cutMove) above(name string) (string, error) {
 	return "", nil
 }
 
-// fits reports whether a file is of the kind that a commit has, and can be executed as there.
+// fits reports whether a file has the kind and the executable bit of its entry in a commit.
 func (m *cutMove) fits(e entry, mode fs.FileMode) bool {
 	switch {
 	case mode&fs.ModeSymlink != 0:
@@ -194,7 +194,8 @@ func (m *cutMove) fits(e entry, mode fs.FileMode) bool {
 	return !m.modes || (e.mode == "100755") == (mode&0o100 != 0)
 }
 
-// hasContentOf reports whether a file is as one of the commits has it, or the beginning of that.
+// hasContentOf reports whether a file equals its form in one of the commits, or is a prefix of
+// that.
 func (m *cutMove) hasContentOf(name string, info fs.FileInfo, trees []*snapshot) (bool, error) {
 	if len(trees) == 0 || info.Size() == 0 {
 		return len(trees) > 0, nil
@@ -221,7 +222,7 @@ func (m *cutMove) hasContentOf(name string, info fs.FileInfo, trees []*snapshot)
 	return false, nil
 }
 
-// begin sets the refs of a move, before it changes a file.
+// begin sets the refs of a move, before the move changes files.
 func (g *change) begin(to target, how manner) error {
 	from, _, err := g.head()
 	if err != nil {
@@ -275,8 +276,8 @@ func (g *change) setMoves(at, want refs) error {
 	return err
 }
 
-// wrote returns an error if git has not written or removed a file, though it reports success: on a
-// full disk it does so. A file that has other content was written by a person since.
+// wrote returns an error if git has not written or removed a file although it reports success, as
+// it does on a full disk. A file with other content was written by a person since.
 func (g *change) wrote() error {
 	m, err := g.cutMove()
 	if err != nil || m == nil {

@@ -155,7 +155,7 @@ type wanted struct {
 	sshKey, knownHosts            string
 }
 
-// wantedOf reads a resource, and refuses one that nothing is to be done for.
+// wantedOf reads a resource, and rejects one without any effect.
 func wantedOf(r provider.Resource) (wanted, error) {
 	text := func(name string) string { s, _ := r.Attributes[name].(string); return s }
 	yes := func(name string) bool { b, _ := r.Attributes[name].(bool); return b }
@@ -180,5 +180,5 @@ func wantedOf(r provider.Resource) (wanted, error) {
 
 var commitID = pattern.Lazy(`\A([0-9a-f]{40}|[0-9a-f]{64})\z`)
 
-// isCommit reports whether a revision is a whole commit id.
+// isCommit reports whether a revision is a complete commit id.
 func isCommit(revision string) bool { return commitID().MatchString(revision) }

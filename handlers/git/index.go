@@ -31,7 +31,7 @@ func (g *checkout) hiddenFiles() ([]string, error) {
 	return hidden, err
 }
 
-// unhide has the index hide changes of files no longer.
+// unhide makes the index show changes of files again.
 func (g *checkout) unhide(hidden []string) error {
 	for _, flag := range []string{"--no-assume-unchanged", "--no-skip-worktree"} {
 		if _, err := g.feed(g.path, strings.Join(hidden, "\x00")+"\x00", "update-index", flag,
@@ -93,8 +93,8 @@ func (g *checkout) indexPath() (string, error) {
 	return index, err
 }
 
-// stagedLinks returns submodules that the index has not as HEAD has them, as lines of git status,
-// which leaves submodules out.
+// stagedLinks returns submodules whose entries in the index differ from HEAD, as lines of git
+// status, which omits submodules.
 func (g *checkout) stagedLinks() ([]string, error) {
 	out, err := g.ask(g.path, "diff-index", "--cached", "--raw", "-z", "--no-renames",
 		"--ignore-submodules=none", "HEAD")
@@ -112,7 +112,7 @@ func (g *checkout) stagedLinks() ([]string, error) {
 	return staged, err
 }
 
-// temporary makes a directory for git to write in, which the caller removes.
+// temporary makes a directory for git's output, which the caller removes.
 func (g *runner) temporary() (dir string, remove func(), err error) {
 	dir, err = os.MkdirTemp("", "southbound-git-")
 	if err == nil && g.who != nil {

@@ -12,7 +12,7 @@ import (
 // gitlink is the mode of a submodule in a commit or in the index.
 const gitlink = "160000"
 
-// link is a submodule as a commit has it.
+// link is a submodule in a commit.
 type link struct{ path, commit string }
 
 // links returns the submodules of a commit, or of the index if that is "".
@@ -32,7 +32,7 @@ func (g *checkout) links(commit string) ([]link, error) {
 		if len(words) == 3 && words[0] == gitlink {
 			id := words[1]
 			if commit != "" {
-				id = words[2] // behind the kind of object
+				id = words[2] // after the kind of object
 			}
 			links = append(links, link{name, id})
 		}
@@ -40,7 +40,7 @@ func (g *checkout) links(commit string) ([]link, error) {
 	return links, nil
 }
 
-// linksCutOff reports whether a move of a submodule, or of one in it, is not finished.
+// linksCutOff reports whether a move of a submodule, or of one within it, is unfinished.
 func (g *checkout) linksCutOff() (bool, error) {
 	links, err := g.links("")
 	if err != nil {
@@ -82,8 +82,8 @@ func (g *change) clone(l link) error {
 	return as.do(g.path, append(args, "--", l.path)...)
 }
 
-// updateSetting returns a setting with which git updates no file of a submodule. It returns none if
-// the submodule is set to be left out.
+// updateSetting returns a setting with which git updates no files of a submodule. It returns none
+// if the submodule is excluded by its settings.
 func (g *checkout) updateSetting(l link) ([]string, error) {
 	set := map[string]string{}
 	for _, from := range [][]string{{"--file", ".gitmodules"}, {"--local"}} {
@@ -111,7 +111,7 @@ func (g *checkout) updateSetting(l link) ([]string, error) {
 	return nil, nil
 }
 
-// submodule returns the checkout of a submodule, nil if it is not here.
+// submodule returns the checkout of a submodule, nil if it is missing.
 func (g *change) submodule(l link) *change {
 	at := filepath.Join(g.path, l.path)
 	if info, err := os.Lstat(at); err != nil || !info.IsDir() {

@@ -61,7 +61,7 @@ func (g *change) removable() error {
 			"local to discard", named(lost))
 }
 
-// gitDir is where the repository of the checkout is, if that is in it.
+// gitDir is the directory of the repository, if it is within the checkout.
 func (g *checkout) gitDir() string {
 	if g.isBare {
 		return g.path
@@ -109,7 +109,7 @@ func strayIn(dir string) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		// A file in the place of a submodule is shown by git status.
+		// A file at the path of a submodule is shown by git status.
 		if info, e := os.Lstat(dir); e == nil && !info.IsDir() {
 			return nil, nil
 		}
@@ -177,7 +177,7 @@ func (g *change) lostObjects() ([]string, error) {
 	if len(objects) == 0 && len(tags) == 0 {
 		return lost, nil
 	}
-	// It may be that the remote has it, and nothing was noted of that here.
+	// The remote may have them although that was not recorded here.
 	theirs, asked := g.asked()
 	if tags, err = g.strangeTags(theirs); err != nil {
 		return nil, err
@@ -195,7 +195,7 @@ func (g *change) lostObjects() ([]string, error) {
 	return lost, err
 }
 
-// known returns ids that a remote had, as noted here.
+// known returns the recorded ids that a remote had.
 func (g *checkout) known(dir string) ([]string, error) {
 	out, err := g.ask(dir, "for-each-ref", "--format=%(objectname) %(refname)", "refs/remotes", ours)
 	if err != nil {
@@ -242,7 +242,7 @@ func (g *checkout) unreachable(known []string) ([]string, error) {
 	return all, nil
 }
 
-// present leaves out ids of objects that are not here.
+// present removes the ids of missing objects.
 func (g *checkout) present(ids []string) []string {
 	out, err := g.feed(g.path, strings.Join(ids, "\n")+"\n", "cat-file",
 		"--batch-check=%(objectname)")
@@ -264,8 +264,8 @@ func (g *change) asked() (refs, error) {
 	return parseRefs(out, ""), err
 }
 
-// strangeTags returns tags that the remote had not as they are, as noted here or, if it was asked,
-// as it has them.
+// strangeTags returns tags that differ from those of the remote, as recorded here or, if it was
+// queried, as the remote has them.
 func (g *checkout) strangeTags(theirs refs) ([]string, error) {
 	tags, err := g.refs("refs/tags/")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// fetch gets a commit, unless it is here.
+// fetch fetches a commit, unless it is present.
 func (g *change) fetch(to target) error {
 	here, err := g.has(to.commit)
 	if err != nil || here && !to.remote {
@@ -40,7 +40,7 @@ func (g *change) has(commit string) (bool, error) {
 	return g.succeeds(g.path, "cat-file", "-e", commit+"^{commit}")
 }
 
-// fetchOne gets a commit that is on no branch and has no tag.
+// fetchOne fetches a commit that no branch or tag has.
 func (g *change) fetchOne(to target, args ...string) error {
 	from := to.ref
 	if from == "" {
@@ -61,7 +61,7 @@ func (g *change) fetchShallow(to target) error {
 		into = incoming + "tags/" + tag
 	default:
 		err := g.fetchOne(to, depth)
-		if err != nil && to.ref == "" { // not every remote gives a commit by its id
+		if err != nil && to.ref == "" { // not every remote serves a commit by its id
 			return g.do(g.path, "fetch", "-q", "--force", "--no-tags", "origin",
 				"+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:"+incoming+"tags/*")
 		}
@@ -87,11 +87,11 @@ func (g *change) takeTags() error {
 	}
 	maps.DeleteFunc(theirs, func(name, _ string) bool { return !strings.HasPrefix(name, "tags/") })
 	todo, err := g.compare(theirs, here)
-	todo.drop = nil // a tag that the remote has given up may be of use
+	todo.drop = nil // a tag that the remote has removed may still be useful
 	return errors.Join(err, g.adopt(todo, theirs))
 }
 
-// bringCommit checks a commit out, if it is not yet or if files have to be restored.
+// bringCommit checks a commit out, unless it is checked out and no files have to be restored.
 func (g *change) bringCommit(to target, have work) error {
 	commit, branch, err := g.head()
 	if err != nil {
@@ -152,16 +152,16 @@ func (g *change) move(to target, have work) error {
 	return g.end()
 }
 
-// manner is how a move is made.
+// manner defines how a move is made.
 type manner struct {
 	force  bool // git overwrites files
-	all    bool // it may write files that are the same in both commits
-	goesOn bool // it goes on with a move that was cut off
+	all    bool // it may write files that are equal in both commits
+	goesOn bool // it continues an interrupted move
 }
 
-// resume prepares a move after one that was cut off. If no person has changed a file since, git may
-// overwrite files, and the move to the same commit goes on. Otherwise resume makes the files that the
-// move has left as HEAD has them, and the next move is another.
+// resume prepares a move after an interrupted one. If no person has changed a file since, git may
+// overwrite files, and the move to the same commit continues. Otherwise resume restores the files
+// of HEAD that the move has left, and the next move is a new one.
 func (g *change) resume(to target) (manner, error) {
 	have, err := g.work() // a file may have been written since the checks
 	if err != nil || !have.ours {
@@ -190,7 +190,7 @@ func (g *change) resume(to target) (manner, error) {
 }
 
 // checkOut runs git checkout. Git refuses to overwrite files that a person has changed since they
-// were looked at: it ends with 1, and HEAD stays. Nothing is cut off then.
+// were examined: it exits with 1, and HEAD is unchanged. The move is not interrupted then.
 func (g *change) checkOut(to target, force bool) error {
 	before, _, err := g.head()
 	if err != nil {
@@ -217,7 +217,7 @@ func (g *change) checkOut(to target, force bool) error {
 	return provider.Errorf(provider.NeedsChange, "%w; move them away, or set local to discard", err)
 }
 
-// unhideAll has the index hide no changes, as git does not overwrite hidden files even by force.
+// unhideAll makes the index show all changes, as git does not overwrite hidden files even by force.
 func (g *change) unhideAll() error {
 	hidden, err := g.hiddenFiles()
 	if err != nil || len(hidden) == 0 {
@@ -244,7 +244,7 @@ func (g *change) bringSubmodules() error {
 	}
 	for _, l := range links {
 		sub := g.submodule(l)
-		if sub == nil { // it is not here yet
+		if sub == nil { // it is not cloned yet
 			if err := g.clone(l); err != nil {
 				return err
 			}

@@ -64,14 +64,14 @@ func (g *change) wouldMove(changes map[string]diff.Diff) error {
 	return nil
 }
 
-// peek makes a commit readable, and reports whether it could.
+// peek makes a commit readable, and reports whether it succeeded.
 func (g *change) peek(to target) (remove func(), here bool, err error) {
 	if here, err := g.has(to.commit); err != nil || here {
 		return func() {}, here, err
 	}
 	if shallow, err := g.ask(g.path, "rev-parse", "--is-shallow-repository"); err != nil ||
 		strings.TrimSpace(shallow) == "true" || g.depth > 0 {
-		return nil, false, err // that would be noted in the repository
+		return nil, false, err // git would record that in the repository
 	}
 	objects, err := g.ask(g.path, "rev-parse", "--git-path", "objects")
 	if err != nil {
@@ -96,7 +96,7 @@ func (g *change) peek(to target) (remove func(), here bool, err error) {
 		here, err = g.has(to.commit)
 	}
 	var f *failure
-	if errors.As(err, &f) && to.ref == "" { // not every remote gives a commit by its id
+	if errors.As(err, &f) && to.ref == "" { // not every remote serves a commit by its id
 		err = nil
 	}
 	if err != nil || !here {

@@ -82,7 +82,7 @@ func (g *change) takeAway(place *disk.Folder, was fingerprint) error {
 	return nil
 }
 
-// fingerprint is one of the names, sizes, times and inodes of all files below a directory.
+// fingerprint is a hash of the names, sizes, times and inodes of all files below a directory.
 type fingerprint [sha256.Size]byte
 
 // fingerprint returns the fingerprint of the checkout. With discard, none is needed.
@@ -112,7 +112,7 @@ func (g *change) fingerprint() (fingerprint, error) {
 	return fingerprint(sum.Sum(nil)), nil
 }
 
-// putBack returns a checkout to its path, from where it was looked at before it was to be removed.
+// putBack returns a checkout to its path, from where it was examined before its removal.
 func (w wanted) putBack(place *disk.Folder) error {
 	var st unix.Stat_t
 	base, away := filepath.Base(w.path), filepath.Base(w.away())

@@ -22,10 +22,10 @@ type handler struct {
 // that the remote no longer has.
 const (
 	ours     = "refs/southbound/"          // all of these
-	fetched  = "refs/southbound/fetched/"  // where branches were when they were checked out last
-	single   = "refs/southbound/single/"   // fetched by id, or given up by the remote
+	fetched  = "refs/southbound/fetched/"  // commits of branches at their last checkout
+	single   = "refs/southbound/single/"   // fetched by id, or removed by the remote
 	incoming = "refs/southbound/incoming/" // heads/ (of a bare repository) and tags/ as fetched
-	mirror   = "refs/southbound/remote/"   // the same, when branches and tags were moved there
+	mirror   = "refs/southbound/remote/"   // the same, at their last move
 )
 
 // checkout is the current state at the path of a resource.
@@ -106,13 +106,13 @@ func (w wanted) reached() error {
 	return nil
 }
 
-// hidden is where a checkout is prepared, and where it is removed.
+// hidden is the path at which a checkout is prepared and removed.
 func (w wanted) hidden() string {
 	dir, base := filepath.Split(w.path)
 	return filepath.Join(dir, disk.Leftover(base))
 }
 
-// away is where a checkout goes before it is removed, until it is known that nothing is lost.
+// away is the path of a checkout before its removal, until it is certain that no data is lost.
 func (w wanted) away() string {
 	dir, base := filepath.Split(w.hidden())
 	return filepath.Join(dir, disk.Leftover(base))
@@ -164,7 +164,7 @@ func (h handler) Read(
 	return obs, g.readTree(r, &obs)
 }
 
-// setting returns a setting of the repository, "" when it has none.
+// setting returns a setting of the repository, "" if it has none.
 func (g *checkout) setting(name string) (string, error) {
 	out, err := g.ask(g.path, "config", "--local", "--get", name)
 	var f *failure
@@ -245,12 +245,12 @@ func (g *checkout) head() (commit, branch string, err error) {
 	return commit, strings.TrimPrefix(strings.TrimSpace(out), "refs/heads/"), nil
 }
 
-// target is where a revision leads.
+// target is the commit or ref of a revision.
 type target struct {
 	ref    string // of the remote, "" for a commit
 	branch string // "" for a tag or a commit
 	commit string
-	remote bool // the remote has it so
+	remote bool // the remote has confirmed it
 }
 
 // target determines the revision's current commit; it queries the remote if this is necessary.
@@ -266,7 +266,7 @@ func (g *checkout) target() (target, error) {
 	return g.remote(g.revision)
 }
 
-// here looks a revision up without the remote.
+// here resolves a revision without the remote.
 func (g *checkout) here() (target, error) {
 	for _, ref := range candidates(g.revision) {
 		out, err := g.ask(g.path, "rev-parse", "--verify", "-q", ref+"^{commit}")
@@ -283,7 +283,7 @@ func (g *checkout) here() (target, error) {
 	return target{}, nil
 }
 
-// candidates are the refs a revision may be, the likelier one first.
+// candidates are the refs that a revision may mean, the more likely one first.
 func candidates(revision string) []string {
 	if strings.HasPrefix(revision, "refs/") {
 		return []string{revision}
@@ -298,7 +298,7 @@ func branchOf(ref string) string {
 	return ""
 }
 
-// remote looks a branch or tag up at the remote.
+// remote resolves a branch or tag at the remote.
 func (g *checkout) remote(revision string) (target, error) {
 	args := []string{"ls-remote", "--", g.source}
 	for _, ref := range candidates(revision) {

@@ -22,9 +22,9 @@ import (
 type runner struct {
 	wanted
 	ctx    *provider.Context
-	before func(args []string) error // is asked before each run that may change something
+	before func(args []string) error // called before each run that may make a change
 	config []string                  // more settings: name=value
-	extra  []string                  // more of the environment
+	extra  []string                  // more environment variables
 	who    *syscall.Credential
 	home   string
 	key    *keyring
@@ -37,7 +37,7 @@ func (g *runner) close() {
 	}
 }
 
-// afterTerm is how long git may take to tidy up when it is to end.
+// afterTerm is how long git may take to clean up after SIGTERM.
 const afterTerm = 5 * time.Second
 
 // checkout returns the checkout of a resource. The caller closes it.
@@ -128,7 +128,7 @@ type failure struct {
 	said string
 }
 
-// Error returns it.
+// Error returns the output.
 func (f *failure) Error() string { return f.said }
 
 // ask runs git in a directory, for commands that change nothing, and returns its output.
@@ -160,7 +160,7 @@ func (g *runner) pipe(dir, input string, stdout io.Writer, args ...string) error
 		cmd.Stdin = strings.NewReader(input)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: g.who}
-	err := child.Run(g.ctx, cmd, afterTerm) // git removes its locks then
+	err := child.Run(g.ctx, cmd, afterTerm) // git then removes its locks
 	var exit *exec.ExitError
 	var cut *child.Ended
 	switch {
@@ -191,7 +191,7 @@ func (g *runner) tail(s string) string {
 	return strings.Join(lines, "; ")
 }
 
-// explain gives a failure a class.
+// explain classifies a failure.
 func (g *runner) explain(what string, f *failure) error {
 	for _, part := range []string{"Authentication failed", "could not read Username",
 		"could not read Password", "Permission denied (publickey", "Host key verification failed"} {
@@ -218,7 +218,7 @@ func (g *runner) do(dir string, args ...string) error {
 	return err
 }
 
-// step is asked before each change.
+// step is called before each change.
 func (g *runner) step(args ...string) error {
 	if g.before != nil {
 		return g.before(args)
@@ -226,7 +226,7 @@ func (g *runner) step(args ...string) error {
 	return nil
 }
 
-// succeeds runs git for its exit code alone: 0 is true, 1 is false.
+// succeeds runs git only for its exit code: 0 is true, 1 is false.
 func (g *runner) succeeds(dir string, args ...string) (bool, error) {
 	_, err := g.ask(dir, args...)
 	var f *failure

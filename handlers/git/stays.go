@@ -28,8 +28,8 @@ func (g *change) mayMove(to target, have work) error {
 	return nil
 }
 
-// changesStay refuses a commit that has another content of files which were changed. Git refuses to
-// move, too, while a merge has left conflicts.
+// changesStay rejects a commit that has another content for changed files. Git also refuses to move
+// while a merge has unresolved conflicts.
 func (g *change) changesStay(to target, have work) error {
 	if len(have.changed) == 0 {
 		return nil
@@ -76,7 +76,7 @@ func (g *checkout) touched(to target) (contents, error) {
 	return t, err
 }
 
-// branchStays refuses to reset a branch that has commits which no remote had.
+// branchStays rejects a reset of a branch with commits that no remote had.
 func (g *change) branchStays(to target, _ work) error {
 	if to.branch == "" {
 		return nil
@@ -98,7 +98,7 @@ func (g *change) branchStays(to target, _ work) error {
 		to.branch)
 }
 
-// headStays refuses to leave commits that are on no branch.
+// headStays rejects a move that would leave commits without a branch.
 func (g *change) headStays(to target, _ work) error {
 	commit, branch, err := g.head()
 	if err != nil || commit == "" || branch != "" || commit == to.commit {
@@ -190,7 +190,7 @@ func (g *checkout) contents(commit string) (contents, error) {
 	return t, nil
 }
 
-// above adds the directories that a name is in.
+// above adds the parent directories of a name.
 func (t contents) above(name string) {
 	for dir := filepath.Dir(name); dir != "." && !t.dirs[dir]; dir = filepath.Dir(dir) {
 		t.dirs[dir] = true
@@ -205,7 +205,7 @@ func (t contents) takes(name string) bool {
 		return true
 	}
 	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
-		if t.files[dir] { // in a submodule there may be anything
+		if t.files[dir] { // a submodule may contain any files
 			return true
 		}
 	}

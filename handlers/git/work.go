@@ -21,11 +21,11 @@ type work struct {
 	other    []string // untracked and ignored ones; a directory with a repository ends with /
 	ours     bool     // a move was cut off, or git could not write all files
 	fresh    bool     // nothing was checked out yet
-	left     []string // files as that move has left them
+	left     []string // files in the state in which that move has left them
 }
 
-// work returns it. Changes that the index hides (git update-index --assume-unchanged and
-// --skip-worktree) are changes.
+// work returns the work of people. Changes that the index hides (git update-index
+// --assume-unchanged and --skip-worktree) count as changes.
 func (g *checkout) work() (work, error) {
 	var w work
 	if err := g.ownTree(); err != nil {
@@ -136,7 +136,7 @@ func fields(out string) []string {
 	return strings.FieldsFunc(out, func(r rune) bool { return r == 0 })
 }
 
-// maxNamed bounds how many files an error names.
+// maxNamed is how many files an error names.
 const maxNamed = 5
 
 // named lists some names for people.

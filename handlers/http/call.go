@@ -24,7 +24,7 @@ type api struct{ reader }
 // reader reads the object, and describes it.
 type reader struct{ caller }
 
-// caller makes requests for it.
+// caller makes requests for the object.
 type caller struct {
 	ctx   *provider.Context
 	conn  *conn.Conn
@@ -33,7 +33,7 @@ type caller struct {
 	// hidden has the secrets in all their forms; concealed has the secrets themselves.
 	hidden    redact.Set
 	concealed []string
-	// arrived: the request made last may have reached the API.
+	// arrived: the last request may have reached the API.
 	arrived bool
 }
 
@@ -65,7 +65,7 @@ func (a *caller) conceal(secrets ...string) {
 	}
 }
 
-// text returns an attribute that is text, "" for any other.
+// text returns a text attribute, "" for any other.
 func (a *caller) text(name string) string {
 	s, _ := a.want.Attributes[name].(string)
 	return s
@@ -153,7 +153,7 @@ func (a *caller) call(method, path string, body any, key, match string) (*answer
 	return &answer{res, path}, nil
 }
 
-// encode returns a body. Values of documents are written with the numbers they have.
+// encode encodes a body. Numbers of documents keep their written form.
 func encode(v any) ([]byte, error) {
 	for _, ref := range resource.References(v) {
 		if _, ok := ref.(resource.File); ok {
@@ -171,7 +171,7 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
-// wayError classifies an error on the way to an answer.
+// wayError classifies an error of the connection.
 func (a *caller) wayError(method, path string, err error) error {
 	class := provider.Retryable
 	switch fault.KindOf(err) {
@@ -248,7 +248,7 @@ func (a *caller) excerpt(body []byte) string {
 
 func (a *caller) redact(s string) string { return a.hidden.Clean(s, diff.Redacted) }
 
-// clean returns a text on one line, bounded.
+// clean returns a text on one line, truncated.
 func clean(s string, limit int) string {
 	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"),
 		func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")

@@ -44,7 +44,7 @@ func segments(pointer string) []string {
 	return parts
 }
 
-// scalarText returns a value as the text that an id or a fact has.
+// scalarText returns a value in the form of an id or a fact.
 func scalarText(v any) (string, bool) {
 	switch v := v.(type) {
 	case nil:
@@ -237,7 +237,7 @@ func covers(want, have any) bool {
 // maxShown is how many bytes of a read value are shown.
 const maxShown = 2000
 
-// raw returns a value that was read and differs, as it may be shown.
+// raw returns a read value that differs, in a form that may be shown.
 func (c *comparison) raw(template, have any) any {
 	if c.scope.hidden(template) {
 		return otherSecret
@@ -253,7 +253,7 @@ func (c *comparison) raw(template, have any) any {
 		}
 		return fmt.Sprintf("(%d bytes of JSON)", len(b))
 	}
-	text = literal(text) // it must not be taken for the template
+	text = literal(text) // it must not be mistaken for the template
 	if len(text) > maxShown {
 		return fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(text[:maxShown], ""), len(text))
 	}

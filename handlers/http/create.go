@@ -13,8 +13,8 @@ import (
 // idFact is the fact that stores an id which only the answer to a create contains.
 const idFact = "object_id"
 
-// remembers reports whether the id of an object has to be kept: its path has it, and no list is
-// looked through for it.
+// remembers reports whether the id of an object has to be stored: its path contains the id, and no
+// list is searched for it.
 func remembers(attrs map[string]any) bool {
 	read, _ := member(attrs, "paths", "read").(string)
 	if read == "" {
@@ -39,7 +39,7 @@ func (a *api) hintFind() string {
 	return "; if it is there already, add find, which says how it is known again"
 }
 
-// created goes on after the API has taken a create.
+// created continues after the API has accepted a create.
 func (a *api) created(r *answer) (provider.Result, error) {
 	p := a.begin(didCreate)
 	id := a.idIn(r)
@@ -89,7 +89,7 @@ func (a *api) gone() (provider.Result, error) {
 	return provider.Result{}, nil
 }
 
-// place returns the path that the Location of an answer leads to.
+// place returns the path in the Location of an answer.
 func (a *reader) place(r *answer) (string, bool) {
 	location := r.Header.Get("Location")
 	if location == "" {
@@ -103,7 +103,7 @@ func (a *reader) place(r *answer) (string, bool) {
 	return below, ok
 }
 
-// idIn returns the id of the object that an answer has.
+// idIn returns the object's id in an answer.
 func (a *reader) idIn(r *answer) string {
 	v, err := r.json()
 	if err != nil {
@@ -142,7 +142,7 @@ func (a *api) replaced(r *answer) error {
 	return nil
 }
 
-// idAt returns the id in a path that is like that of objects.
+// idAt returns the id in a path that has the form of object paths.
 func (a *reader) idAt(place string) string {
 	place, _, _ = strings.Cut(place, "?")
 	path, _, _ := strings.Cut(a.readPath(), "?")
@@ -218,7 +218,7 @@ func (a *api) watch(p *progress) (provider.Result, error) {
 	return a.await(next)
 }
 
-// The wait for a create that may have happened: lists may show it late.
+// The wait for a create that may have happened: it may appear in lists late.
 const (
 	findEvery = 250 * time.Millisecond
 	maxFind   = 20 * time.Second
@@ -240,7 +240,7 @@ func (o object) FindCreated(ctx *provider.Context, req provider.CreateRequest) (
 		if err != nil || t != nil {
 			return t != nil, err
 		}
-		// creating it again makes no second one
+		// repeating the create makes no second object
 		byPath := a.want.Attributes["find"] == nil && !remembers(a.want.Attributes)
 		if byPath || waited >= min(a.settle(), maxFind) {
 			break

@@ -11,10 +11,10 @@ import (
 	"southbound/shared/provider"
 )
 
-// maxPages bounds how many pages of a list are read.
+// maxPages is how many pages of a list are read.
 const maxPages = 1000
 
-// list reads all pages of a list. It also returns how many bytes they had.
+// list reads all pages of a list. It also returns their size in bytes.
 func (a *caller) list(path string) ([]any, int, error) {
 	var out []any
 	var before []byte
@@ -59,7 +59,7 @@ func (a *caller) list(path string) ([]any, int, error) {
 	return out, size, nil
 }
 
-// pages goes from page to page.
+// pages iterates over pages.
 type pages struct {
 	a     *caller
 	first string
@@ -113,7 +113,7 @@ func query(path string) url.Values {
 	return v
 }
 
-// with returns a path with a member of its query set.
+// with returns a path with a parameter of its query set.
 func with(path, name, value string) string {
 	before, _, _ := strings.Cut(path, "?")
 	v := query(path)
@@ -121,7 +121,7 @@ func with(path, name, value string) string {
 	return before + "?" + v.Encode()
 }
 
-// linked returns the path that an answer itself names as the next page.
+// linked returns the path of the next page that an answer itself contains.
 func (a *caller) linked(r *answer, v any, path string) (string, error) {
 	link := ""
 	if p := a.pointer("next"); p != "" {
@@ -220,7 +220,7 @@ func (o object) List(ctx *provider.Context, found func(provider.Found) error) er
 // describe returns the attributes of a resource for an object of a list, nil for an object that was
 // removed. Lists often show less of an object than its own path.
 func (a *reader) describe(item any, named string) (map[string]any, error) {
-	if named == "/" { // of items that are but their names
+	if named == "/" { // for items that consist only of their names
 		named = ""
 	}
 	v, _ := at(item, named)
@@ -244,7 +244,7 @@ func (a *reader) describe(item any, named string) (map[string]any, error) {
 	case !remembers(attrs):
 	case match != nil: // so that the object can be created again after it was removed
 		attrs["find"] = map[string]any{"match": match}
-	default: // nothing would know it again
+	default: // otherwise it could not be identified again
 		attrs["path"] = strings.ReplaceAll(a.text("path"), "{id}", url.PathEscape(t.id))
 		delete(attrs, "collection")
 	}

@@ -17,8 +17,8 @@ import (
 // object is the handler of http::Object.
 type object struct{}
 
-// thingOf names an object by its path, or, where the API chooses the id, by how it is found again.
-// One that is only known by the id that is kept of it has its own name.
+// thingOf names an object by its path or, if the API chooses the id, by the condition that finds
+// it. An object that is only known by its stored id has the resource's name.
 func thingOf(attrs map[string]any) schema.Thing {
 	path, _ := attrs["path"].(string)
 	collection, _ := attrs["collection"].(string)

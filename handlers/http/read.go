@@ -12,7 +12,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// thing is an object as the API has it.
+// thing is an object in the API's form.
 type thing struct {
 	id, etag string
 	value    any
@@ -36,11 +36,11 @@ func (o object) Read(
 	return a.read(&lists{keep: true})
 }
 
-// atOnce is how many objects of a batch are read side by side.
+// atOnce is how many objects of a batch are read concurrently.
 const atOnce = 8
 
-// ReadBatch implements provider.BatchReader: some at a time, and each list once in a run of a lane,
-// as far as it is not out of date.
+// ReadBatch implements provider.BatchReader: it reads several objects concurrently, and each list
+// once in a run of a lane, unless the list is out of date.
 func (o object) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	shared := &lists{keep: true}
@@ -69,7 +69,7 @@ func readItem(
 	return a.read(shared)
 }
 
-// read observes the object.
+// read reads the object as an observation.
 func (a *reader) read(shared *lists) (provider.Observation, error) {
 	t, err := a.observe(shared)
 	if err != nil || t == nil {
@@ -165,7 +165,7 @@ func (a *reader) observe(shared *lists) (*thing, error) {
 	return t, err
 }
 
-// needsID reports whether the object's path has its id in it.
+// needsID reports whether the object's path contains its id.
 func (a *reader) needsID() bool { return strings.Contains(a.readPath(), "{id}") }
 
 func (a *reader) readPath() string {
@@ -226,7 +226,7 @@ func (a *reader) isLike(attribute string, t *thing) (bool, error) {
 	return want != nil && err == nil && covers(want, t.value), err
 }
 
-// find looks for the object in the list; nil when it is not there.
+// find searches the list for the object; nil if it is missing.
 func (a *reader) find(shared *lists) (*thing, error) {
 	path, _ := member(a.want.Attributes, "find", "path").(string)
 	if path == "" {
@@ -306,7 +306,7 @@ func (l *lists) once(key string, f func(key string) ([]any, error)) ([]any, erro
 	return get()
 }
 
-// equal reports whether an observation is as it is wanted.
+// equal reports whether an attribute of an observation has the desired value.
 func (a *reader) equal(obs provider.Observation, names ...string) bool {
 	for _, n := range names {
 		if w := a.want.Attributes[n]; w != nil && !resource.Equal(w, obs.Attributes[n]) {

@@ -70,7 +70,7 @@ func newScope(r provider.Resource) *scope {
 	return s
 }
 
-// forHeaders returns the scope for headers, in which secrets are without a line end at their end.
+// forHeaders returns the scope for headers, in which secrets have no line end at their end.
 func (s *scope) forHeaders() *scope {
 	out := &scope{values: maps.Clone(s.values), secret: s.secret}
 	for name, v := range out.values {
@@ -143,7 +143,7 @@ func (s *scope) path(path string) (string, error) {
 	return out, bad
 }
 
-// body fills a value in.
+// body fills in a value.
 func (s *scope) body(v any) (any, error) {
 	switch v := v.(type) {
 	case string:
@@ -187,7 +187,7 @@ func (s *scope) body(v any) (any, error) {
 // bodyName is the name of body in the bodies of requests.
 const bodyName = "body"
 
-// whole fills the body of a request in, in which the body of the object may be referred to.
+// whole fills in the body of a request, which may refer to the body of the object.
 func (s *scope) whole(v, body any) (any, error) {
 	filled, err := s.body(body)
 	if err != nil {
@@ -198,7 +198,7 @@ func (s *scope) whole(v, body any) (any, error) {
 	return in.body(v)
 }
 
-// hidden reports whether a value has a secret in it.
+// hidden reports whether a value contains a secret.
 func (s *scope) hidden(v any) bool {
 	for _, n := range bodyNames(v) {
 		if s.secret[n] {

@@ -25,7 +25,7 @@ const (
 type progress struct {
 	Did string `json:"did"`
 	For string `json:"for"` // hash of the desired attributes
-	// Asked is how often it was asked since.
+	// Asked is the number of polls since.
 	Asked int `json:"told"`
 	// Monitor is the path that reports the result, if the API answered one.
 	Monitor string `json:"monitor,omitempty"`
@@ -72,12 +72,12 @@ func (a *api) over(p *progress) bool {
 	return waited >= a.settle()
 }
 
-// pauseAfter returns the pause after the question of a number.
+// pauseAfter returns the pause after the poll with a number.
 func pauseAfter(asked int) time.Duration {
 	return min(time.Duration(asked)*time.Second, 10*time.Second)
 }
 
-// again asks to be called again, less often the longer it takes; over is returned when the time is
+// again returns Again, with longer pauses the longer it takes; over is returned when the time is
 // up.
 func (a *api) again(p *progress, over error) (provider.Result, error) {
 	if over != nil && a.over(p) {
@@ -102,7 +102,7 @@ func (o object) Create(ctx *provider.Context, req provider.CreateRequest) (provi
 		return a.await(p)
 	}
 	if a.want.Attributes["find"] != nil || remembers(a.want.Attributes) && ctx.Known(idFact) != "" {
-		// a second object would be as good as the first to the API
+		// the API would accept a second object like the first
 		if t, err := a.observe(&lists{}); err != nil || t != nil {
 			return a.adopt(t, err)
 		}
@@ -175,7 +175,7 @@ func (a *api) send(
 	return a.call(method, path, b, key, match)
 }
 
-// own returns the body that the resource has for one request alone.
+// own returns the resource's body for one kind of request.
 func (a *api) own(what string) (any, bool) {
 	m, _ := a.want.Attributes["bodies"].(map[string]any)
 	v, ok := m[what]
@@ -196,7 +196,7 @@ func (o object) Update(ctx *provider.Context, req provider.UpdateRequest) (provi
 
 // change sends the attributes that differ from the observed ones.
 func (a *api) change(obs provider.Observation) (provider.Result, error) {
-	if a.equal(obs, "body") { // it is only not ready yet
+	if a.equal(obs, "body") { // only readiness is missing
 		return a.await(a.begin(didUpdate))
 	}
 	id, _ := obs.Attributes["object_id"].(string)
@@ -265,7 +265,7 @@ func (a *api) sends(s *scope, obs provider.Observation) (any, error) {
 	return s.body(want)
 }
 
-// overlay returns a value with another laid over it.
+// overlay returns a value merged with another one.
 func overlay(under, over any) any {
 	u, ok := under.(map[string]any)
 	o, also := over.(map[string]any)
@@ -328,7 +328,7 @@ func (a *api) await(p *progress) (provider.Result, error) {
 			provider.Errorf(provider.Retryable,
 				"the API took the %s, and does not show it after %s; either it needs longer, or "+
 					"it changes what it is given", p.Did, a.settle()))
-		if err != nil && p.Did == didCreate { // a create need not take all that an object can have
+		if err != nil && p.Did == didCreate { // a create need not accept all members of an object
 			return a.change(obs)
 		}
 		return out, err

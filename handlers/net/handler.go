@@ -34,7 +34,7 @@ func observe(r provider.Resource, p *textfile.Page) (provider.Observation, error
 	return w.observe(r, p.Lines), nil
 }
 
-// differs reports whether the lines of a name are not as described.
+// differs reports whether the lines of a name differ from their description.
 func differs(r provider.Resource, seen provider.Observation) bool {
 	for _, name := range []string{"ip", "aliases", "comment"} {
 		if want := r.Attributes[name]; want != nil &&

@@ -17,7 +17,7 @@ import (
 
 const hostType = `Pattern[/\A[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?\z/]`
 
-// defaultFile is where the system has its entries.
+// defaultFile is the system's file.
 const defaultFile = "/etc/hosts"
 
 // HostEntry declares net::HostEntry: the addresses of a name in a file such as /etc/hosts.
@@ -56,7 +56,7 @@ func HostEntry() provider.Definition {
 	}
 }
 
-// thingOf names the entries of a host name in a file. Host names have no case.
+// thingOf names the entries of a host name in a file. Host names are case-insensitive.
 func thingOf(attrs map[string]any) schema.Thing {
 	name, _ := attrs["name"].(string)
 	file := schema.CleanPath(attrs["file"])
@@ -101,7 +101,7 @@ func validate(attrs map[string]any) []diag.Problem {
 	return out
 }
 
-// list returns the texts of a value that is one or many.
+// list returns the texts of a value that is one text or several.
 func list(v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -154,7 +154,7 @@ type wanted struct {
 	ips        []netip.Addr
 	aliases    []string
 	comment    string
-	says       map[string]bool // which attributes are given
+	says       map[string]bool // which attributes the resource sets
 }
 
 func wantedOf(r provider.Resource) (wanted, error) {
@@ -197,8 +197,8 @@ func (w wanted) own(ls *textfile.Lines) []int {
 	return slices.Clone(index.Find(ls, strings.ToLower(w.name)))
 }
 
-// repeats reports whether a line has no name that the lines of its address before it lack. One that
-// has stays, unless the resource describes the aliases.
+// repeats reports whether earlier lines of its address have all names of a line. A line with
+// another name is kept, unless the resource describes the aliases.
 func (w wanted) repeats(ls *textfile.Lines, own []int, line int) bool {
 	if w.says["aliases"] {
 		return true
@@ -272,7 +272,7 @@ func (w wanted) put(ls *textfile.Lines) {
 	}
 }
 
-// write makes a line right that has the right address.
+// write corrects a line that has the right address.
 func (w wanted) write(ls *textfile.Lines, i int, e entry) {
 	if !w.fits("aliases", e) || !w.fits("comment", e) {
 		w.rewrite(ls, i, e)

@@ -17,10 +17,10 @@ import (
 // apt is apt-get with dpkg.
 type apt struct{}
 
-// settings are the variables that are meant for apt and dpkg.
+// settings are the variables for apt and dpkg.
 func (apt) settings() []string { return tool.Settings("APT_", "DEBIAN_", "DEBCONF_", "DPKG_") }
 
-// quiet keeps apt and dpkg from asking.
+// quiet prevents questions of apt and dpkg.
 func (a apt) quiet() []string {
 	return append(a.settings(), "DEBIAN_FRONTEND=noninteractive", "DEBIAN_PRIORITY=critical",
 		"APT_LISTCHANGES_FRONTEND=none", "NEEDRESTART_MODE=l", "UCF_FORCE_CONFFOLD=1")
@@ -40,7 +40,7 @@ func (apt) flags(p place) []string {
 	return out
 }
 
-// safe refuses a root in which code of another user would run.
+// safe rejects a root in which code of another user would run.
 func (apt) safe(p place) error {
 	return p.system("etc/apt", "etc/apt/*", "etc/apt/*.d/*", "etc/dpkg", "etc/dpkg/*",
 		"etc/dpkg/*.d/*", "var/lib/apt", "var/lib/apt/lists", "var/lib/dpkg", "var/lib/dpkg/info",
@@ -127,7 +127,7 @@ func (apt) admin(p place) string {
 func (a apt) installed(ctx *provider.Context, p place) (map[string]string, error) {
 	if _, err := os.Stat(filepath.Join("/", p.root, "var/lib/dpkg/status")); errors.Is(err,
 		fs.ErrNotExist) {
-		return nil, nil // a root that is yet to be
+		return nil, nil // the root does not exist yet
 	}
 	if err := a.safe(p); err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func (a apt) installed(ctx *provider.Context, p place) (map[string]string, error
 			f[2] = ""
 		}
 		have[f[0]+":"+f[1]] = f[2]
-		// The name alone is that of the machine's own architecture, when there are several.
+		// A name without an architecture means the machine's own, if there are several.
 		if have[f[0]] == "" || f[2] != "" && (f[1] == architecture() || f[1] == "all") {
 			have[f[0]] = f[2]
 		}
@@ -234,7 +234,7 @@ func (a apt) install(ctx *provider.Context, p place, items []item) error {
 	return try()
 }
 
-// old reports whether an error can come from lists of packages that are old.
+// old reports whether outdated lists of packages can cause an error.
 func old(err error) bool {
 	for _, said := range []string{"nable to locate package", "was not found",
 		"has no installation candidate", "nable to fetch", "ailed to fetch"} {
@@ -312,7 +312,7 @@ func needed(by []string) error {
 		strings.Join(by, ", "))
 }
 
-// names: one that ends with - would be an order to remove it.
+// names: a name that ends with - would be an order to remove the package.
 func (apt) names() string { return `\A[a-z0-9][a-z0-9+.-]*[a-z0-9+.](:[a-z0-9-]+)?\z` }
 
 func (apt) canonical(name string) string { return name }

@@ -15,7 +15,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// pip is Python's, of a virtual environment or of the python3 in PATH.
+// pip is Python's package manager, of a virtual environment or of the python3 in PATH.
 type pip struct{}
 
 func (pip) python(p place) string {
@@ -25,14 +25,14 @@ func (pip) python(p place) string {
 	return "python3"
 }
 
-// asksSeldom keeps where packages are: an interpreter does not change that while it is there.
+// asksSeldom is how long the paths of packages are cached: an installed interpreter keeps them.
 func asksSeldom() provider.Keep { return provider.Keep{Idle: 10 * time.Minute, For: time.Hour} }
 
 // installed reads pip's metadata beside each package, which is a hundred times faster than running
 // pip.
 func (m pip) installed(ctx *provider.Context, p place) (map[string]string, error) {
 	if p.root != "" && !exists(m.python(p)) {
-		return nil, nil // an environment that is yet to be
+		return nil, nil // the environment does not exist yet
 	}
 	paths, err := provider.Cached(ctx, provider.Key{Name: "python", Args: []any{m.python(p)}},
 		asksSeldom(), func(ctx *provider.Context) ([]string, error) {
@@ -65,7 +65,7 @@ func (m pip) installed(ctx *provider.Context, p place) (map[string]string, error
 	return have, nil
 }
 
-// metadata reads the name and the version at the head of a file; empty when there are none.
+// metadata reads the name and the version at the head of a file; empty if there are none.
 func metadata(path string) (name, version string) {
 	raw, err := about(path)
 	if err != nil {
@@ -152,13 +152,14 @@ func (m pip) install(ctx *provider.Context, p place, items []item) error {
 	return err
 }
 
-// breakSystem is the option that Pythons demand that are managed by something else.
+// breakSystem is the option that is required by Pythons under the control of another package
+// manager.
 const breakSystem = "--break-system-packages"
 
 func (m pip) remove(ctx *provider.Context, p place, items []item) error {
 	args := []string{"uninstall", "-y"}
 	if slices.Contains(p.options, breakSystem) {
-		// a Python that is the system's refuses to remove as well
+		// the system's Python also refuses removals
 		args = append(args, breakSystem)
 	}
 	args = append(args, "--")
@@ -173,8 +174,8 @@ func (pip) names() string {
 	return `\A[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9._,-]+\])?\z`
 }
 
-// canonical makes the names of Python's packages alike: in lower case, with one - for any run of
-// separators, without extras.
+// canonical normalizes the names of Python's packages: lower case, one - for any run of separators,
+// no extras.
 func (pip) canonical(name string) string {
 	name, _, _ = strings.Cut(name, "[")
 	words := strings.FieldsFunc(strings.ToLower(name),
@@ -184,8 +185,8 @@ func (pip) canonical(name string) string {
 
 func (pip) satisfies(version, asked string) bool { return pep440(version) == pep440(asked) }
 
-// pep440 brings a version of Python's packages into one form, as far as people write it in several:
-// 1.0 is 1, and 1.0-RC1 is 1rc1.
+// pep440 normalizes the common spellings of versions of Python's packages: 1.0 is 1, and 1.0-RC1 is
+// 1rc1.
 func pep440(version string) string {
 	v := strings.TrimPrefix(strings.ToLower(version), "v")
 	public, local, _ := strings.Cut(v, "+")
@@ -217,7 +218,7 @@ func all(m manager, ctx *provider.Context, p place) ([]string, error) {
 	return out, err
 }
 
-// npm is that of Node.js, with packages that are global or in a prefix.
+// npm is the package manager of Node.js, for global packages or those in a prefix.
 type npm struct{}
 
 func (npm) prefix(ctx *provider.Context, p place) (string, error) {

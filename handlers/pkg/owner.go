@@ -138,7 +138,7 @@ func ofOne(path string, mine, closed func(st *syscall.Stat_t) bool) error {
 func unreachable(path string, whole func(path string) error) error {
 	leads, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		leads = path // a link that leads nowhere runs nothing
+		leads = path // a dangling link runs nothing
 	} else if err != nil {
 		return provider.Errorf(provider.Retryable, "look at what is to run: %w", err)
 	}
@@ -155,7 +155,7 @@ func unreachable(path string, whole func(path string) error) error {
 	return nil
 }
 
-// maxAbout is how much of a file that describes a package is read.
+// maxAbout is how many bytes are read of a file that describes a package.
 const maxAbout = 1 << 20
 
 // about reads the beginning of a regular file. It does not block on a pipe or read a device, which

@@ -33,7 +33,7 @@ type manager interface {
 	// names is the pattern of valid names: the package manager would interpret others differently,
 	// as a pattern, a path, an address, or an order to remove the package.
 	names() string
-	// canonical returns the form in which installed has a name.
+	// canonical returns a name in the form of installed.
 	canonical(name string) string
 	// satisfies reports whether a version is the requested one, in any form of writing it.
 	satisfies(version, asked string) bool
@@ -41,7 +41,7 @@ type manager interface {
 	chosen(ctx *provider.Context, p place) ([]string, error)
 }
 
-// place is where packages are installed, and with which further arguments.
+// place is where packages are installed, with additional arguments.
 type place struct {
 	root    string // "" is the machine's own
 	options []string
@@ -49,12 +49,12 @@ type place struct {
 
 func (p place) key() string { return p.root + "\x00" + strings.Join(p.options, "\x00") }
 
-// item is one package to be installed or removed.
+// item is one package to install or remove.
 type item struct {
 	name    string
 	version string // "": any; latest
 	source  string // a file or an address to install from
-	config  bool   // its configuration goes with it
+	config  bool   // remove its configuration, too
 }
 
 // Package declares pkg::Package.
@@ -201,7 +201,7 @@ func (h handler) Read(
 	return provider.ReadOne(ctx, h, req)
 }
 
-// ReadBatch implements provider.BatchReader: the package manager is asked once for each place.
+// ReadBatch implements provider.BatchReader: it queries the package manager once for each place.
 func (h handler) ReadBatch(_ context.Context, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	for _, group := range groups(len(items),
@@ -251,7 +251,7 @@ func (h handler) observe(
 		return provider.Observation{}
 	}
 	if version == "" {
-		return provider.Observation{Exists: true} // its configuration is left, and is to go
+		return provider.Observation{Exists: true} // its configuration remains, and must be removed
 	}
 	if best := newest[name]; want.version == latest && (best == "" || best == version) ||
 		want.version != "" && want.version != latest && h.manager.satisfies(version, want.version) {
@@ -311,7 +311,7 @@ func asksLatest(items []item) bool {
 	return slices.ContainsFunc(items, func(i item) bool { return i.version == latest })
 }
 
-// despite returns nil in place of an error of the package manager when all is as it should be:
+// despite returns nil instead of the package manager's error if all items have their desired state:
 // another package, which cannot be set up, makes each of its runs fail.
 func (h handler) despite(ctx *provider.Context, err error, visible bool, done func() error) error {
 	if ctx.Err() != nil || !visible || done() != nil {

@@ -23,7 +23,7 @@ func (dnf) rpm(p place) []string {
 
 func (m dnf) installed(ctx *provider.Context, p place) (map[string]string, error) {
 	if p.root != "" && !exists(p.root) {
-		return nil, nil // dnf makes it
+		return nil, nil // dnf creates it
 	}
 	if err := m.safe(p); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// tabbed reads lines with a name, a tab and a version; 0 is not an epoch.
+// tabbed parses lines with a name, a tab and a version; an epoch of 0 is omitted.
 func tabbed(out string) map[string]string {
 	have := map[string]string{}
 	for line := range strings.Lines(out) {
@@ -53,7 +53,7 @@ func tabbed(out string) map[string]string {
 	return have
 }
 
-// safe refuses a root in which code of another user would run.
+// safe rejects a root in which code of another user would run.
 func (dnf) safe(p place) error {
 	return p.system("etc/dnf", "etc/dnf/*", "etc/dnf/*/*", "etc/yum", "etc/yum.conf",
 		"etc/yum.repos.d", "etc/yum.repos.d/*", "etc/rpm", "etc/rpm/*", "var/lib/dnf", "var/lib/rpm",
@@ -145,7 +145,7 @@ func (m dnf) remove(ctx *provider.Context, p place, items []item) error {
 	return err
 }
 
-// satisfies: epoch and release can be left out.
+// satisfies: the requested version may omit epoch and release.
 func (dnf) satisfies(version, asked string) bool {
 	if !strings.Contains(asked, ":") {
 		_, after, is := strings.Cut(version, ":")
@@ -171,7 +171,7 @@ func (m dnf) chosen(ctx *provider.Context, p place) ([]string, error) {
 // apk is Alpine's. Its database of installed packages is text.
 type apk struct{}
 
-// safe refuses a root in which code of another user would run.
+// safe rejects a root in which code of another user would run.
 func (apk) safe(p place) error {
 	return p.system("etc/apk", "etc/apk/*", "etc/apk/*/*", "lib/apk", "lib/apk/*", "lib/apk/*/*",
 		"usr/lib/apk", "usr/lib/apk/*", "var/cache/apk")
@@ -183,13 +183,14 @@ func (m apk) installed(_ *provider.Context, p place) (map[string]string, error) 
 	}
 	raw, err := os.ReadFile(filepath.Join("/", p.root, "lib/apk/db/installed"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		// nothing is installed in a root that is yet to be
+		// no packages are installed in a root that does not exist yet
 		return nil, err
 	}
 	return apkDatabase(string(raw)), nil
 }
 
-// apkDatabase reads packages: lines with a letter each, an empty line behind each.
+// apkDatabase parses packages: lines that begin with a letter, and an empty line after each
+// package.
 func apkDatabase(text string) map[string]string {
 	have := map[string]string{}
 	name := ""
@@ -218,7 +219,7 @@ func (m apk) run(ctx *provider.Context, p place, args ...string) (string, error)
 	return tool.Run(ctx, tool.Settings("APK_"), append(argv, args...)...)
 }
 
-// candidates reads "name policy:", then versions, the newest first, each with where it comes from.
+// candidates parses "name policy:", then versions, the newest first, each with its origin.
 func (m apk) candidates(ctx *provider.Context, p place, names []string) (map[string]string, error) {
 	out, err := m.run(ctx, p, append([]string{"policy"}, names...)...)
 	return apkPolicy(out), err

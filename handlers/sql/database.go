@@ -68,7 +68,7 @@ func validDatabase(attrs map[string]any) []diag.Problem {
 	return validNames(attrs, "name", "owner", "template")
 }
 
-// reserved are the databases that a server is not a server without.
+// reserved are the databases that every server needs.
 func reserved(name string) bool {
 	return slices.Contains([]string{"postgres", "template0", "template1"}, name)
 }
@@ -108,7 +108,7 @@ func readDatabase(
 		return provider.Observation{}, failure("read the database "+name, err)
 	}
 	if limit == dropping {
-		if r.Purged { // it can still be dropped, and that is all
+		if r.Purged { // it can only be dropped
 			return provider.Observation{Exists: true, Attributes: map[string]any{}}, nil
 		}
 		return provider.Observation{}, provider.Errorf(provider.Retryable,
@@ -271,7 +271,7 @@ func (d database) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Reso
 	return failure("add extensions to the database "+name, change(ctx, c, name, todo...))
 }
 
-// comment returns a comment as a statement has it.
+// comment returns a comment in the form of a statement.
 func comment(s string) string {
 	if s == "" {
 		return "NULL"

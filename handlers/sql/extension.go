@@ -11,7 +11,7 @@ import (
 	conn "southbound/shared/transport/postgresql"
 )
 
-// latest is the version that asks for the newest one that the server has.
+// latest is the version that means the newest one of the server.
 const latest = "latest"
 
 // extension is the handler of sql::Extension.

@@ -98,7 +98,7 @@ func Grant() provider.Definition {
 	}
 }
 
-// schemaOfGrant names the schema that rights are to, or in: one to a database has none.
+// schemaOfGrant names the schema of the privileges, or of their objects; a database has none.
 func schemaOfGrant(attrs map[string]any) []map[string]any {
 	if attrs["kind"] == "database" {
 		return nil
@@ -142,7 +142,7 @@ func validGrant(attrs map[string]any) []diag.Problem {
 	return out
 }
 
-// Canonicalise implements provider.Canonicaliser: the order of rights means nothing.
+// Canonicalise implements provider.Canonicaliser: the order of privileges has no meaning.
 func (grant) Canonicalise(attrs map[string]any) (map[string]any, error) {
 	out := withSet(attrs, "privileges")
 	return out, nil
@@ -171,7 +171,7 @@ type held struct {
 	object    string
 	rights    []string // only ALL if the role has all privileges
 	grantable bool     // all of them
-	some      bool     // one of them at least
+	some      bool     // at least one of them
 }
 
 // rights returns the privileges of a role on the objects of a resource, by name, and whether the

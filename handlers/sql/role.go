@@ -15,7 +15,7 @@ import (
 // role is the handler of sql::Role.
 type role struct{}
 
-// flag is an attribute that is a right of the role itself.
+// flag is an attribute for a property of the role itself.
 type flag struct{ attribute, column, word string }
 
 func flags() []flag {

@@ -52,8 +52,8 @@ func readRole(
 	return provider.Observation{Exists: true, Attributes: attrs}, nil
 }
 
-// roles returns the attributes, but for their passwords, of the roles r for which a condition holds,
-// by name: of all of them with two queries.
+// roles returns the attributes, except passwords, of the roles r that satisfy a condition, by name,
+// with two queries for all of them.
 func roles(
 	ctx context.Context, pg *pgconn.PgConn, condition string, args ...string,
 ) (out []map[string]any, err error) {
@@ -108,7 +108,7 @@ func groupsOf(
 	return out, err
 }
 
-// until returns a time as the attribute has it; none: it has no end.
+// until returns a time in the form of the attribute; no value: the role does not expire.
 func until(text []byte) string {
 	t, err := time.Parse(time.RFC3339Nano, string(text))
 	if err != nil {

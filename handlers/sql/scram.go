@@ -22,7 +22,7 @@ type verifier struct {
 
 const (
 	scramPrefix   = "SCRAM-SHA-256$"
-	iterations    = 4096 // as the server's own
+	iterations    = 4096 // the server's default
 	maxIterations = 10_000_000
 )
 
@@ -44,7 +44,7 @@ func parseVerifier(s string) (v verifier, ok bool) {
 		len(v.salt) > 0 && len(v.stored) == sha256.Size && len(v.serverKey) == sha256.Size
 }
 
-// String returns the verifier as the server keeps it.
+// String returns the verifier in the server's form.
 func (v verifier) String() string {
 	b := base64.StdEncoding.EncodeToString
 	return fmt.Sprintf("%s%d:%s$%s:%s", scramPrefix, v.iterations, b(v.salt), b(v.stored),

@@ -54,7 +54,7 @@ func connection(ctx *provider.Context) (*conn.Conn, error) {
 // nameType is the data type of names of roles and databases.
 const nameType = `Pattern[/\A[^\x00]{1,63}\z/]`
 
-// validNames reports names that the server would cut off.
+// validNames reports names that the server would truncate.
 func validNames(attrs map[string]any, names ...string) []diag.Problem {
 	var out []diag.Problem
 	for _, n := range names {
@@ -80,7 +80,7 @@ func literal(text string) string {
 	return out
 }
 
-// printable refuses texts that no statement can hold.
+// printable rejects texts that no statement can contain.
 func printable(texts ...string) error {
 	for _, t := range texts {
 		if strings.Contains(t, "\x00") || !utf8.ValidString(t) {
@@ -101,7 +101,7 @@ func query(ctx context.Context, pg *pgconn.PgConn, sql string, args ...string) (
 	return res.Rows, res.Err
 }
 
-// do runs statements, together in one transaction when there are several.
+// do runs statements, in one transaction if there are several.
 func do(ctx context.Context, pg *pgconn.PgConn, statements ...string) error {
 	if len(statements) == 0 {
 		return nil
@@ -110,7 +110,7 @@ func do(ctx context.Context, pg *pgconn.PgConn, statements ...string) error {
 	return err
 }
 
-// The codes that are decided on.
+// The error codes with special handling.
 const (
 	duplicateDatabase    = "42P04"
 	duplicateObject      = "42710"
@@ -150,7 +150,7 @@ func failure(doing string, err error) error {
 	}
 	out := provider.Errorf(class, "%s: %s", doing, text)
 	if fault.Is(err, fault.Unavailable) {
-		return provider.With(out, err) // so that a plan knows that the server is not there
+		return provider.With(out, err) // so that a plan shows that the server does not exist
 	}
 	return out
 }
@@ -191,13 +191,13 @@ func classOf(err error) (class provider.Class, hint string) {
 	return provider.Retryable, ""
 }
 
-// text returns the value of an attribute that is text, "" for any other.
+// text returns the value of a text attribute, "" for any other value.
 func text(r provider.Resource, name string) string {
 	s, _ := r.Attributes[name].(string)
 	return s
 }
 
-// texts returns the value of an attribute that is a list of texts; ok is false when it is not set.
+// texts returns the value of an attribute that is a list of texts; ok is false if it is not set.
 func texts(attrs map[string]any, name string) (out []string, ok bool) {
 	list, ok := attrs[name].([]any)
 	for _, v := range list {
@@ -218,7 +218,7 @@ func withSet(attrs map[string]any, name string) map[string]any {
 	return out
 }
 
-// list returns texts as a value.
+// list converts texts to a value.
 func list(in []string) []any {
 	out := make([]any, len(in))
 	for i, s := range in {

@@ -18,8 +18,8 @@ import (
 type inDatabase func(ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource) (
 	provider.Observation, error)
 
-// within reads resources that are in databases, over one connection for each. Nothing is in a
-// database that is not there, and nothing that has to be purged in one that is being dropped.
+// within reads resources in databases, over one connection for each database. A missing database
+// has no things, and neither, for a purge, has one that is being dropped.
 func within(ctx context.Context, items []provider.BatchRead, read inDatabase) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	byDatabase := map[string][]int{}
@@ -56,10 +56,10 @@ func within(ctx context.Context, items []provider.BatchRead, read inDatabase) []
 	return out
 }
 
-// beingDropped reports whether a connection was refused as the database is being dropped, or a drop
-// of it was cut off.
+// beingDropped reports whether a connection was rejected because the database is being dropped, or
+// because a drop of it was interrupted.
 func beingDropped(ctx context.Context, c *conn.Conn, database string, err error) (half bool) {
-	if !is(err, objectNotInState) { // which it is as well where a database takes no connections
+	if !is(err, objectNotInState) { // the code also means that a database accepts no connections
 		return false
 	}
 	_ = c.Do(ctx, "", func(pg *pgconn.PgConn) error { // if it fails, the first error is more precise
@@ -100,7 +100,7 @@ func change(ctx context.Context, c *conn.Conn, database string, statements ...st
 	}
 }
 
-// collided reports whether statements failed as another transaction was at the same thing.
+// collided reports whether statements failed because another transaction changed the same thing.
 func collided(err error) bool {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) {

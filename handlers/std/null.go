@@ -12,8 +12,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// Null declares std::Null: nothing is behind it, so it is always as wanted. It is there for order,
-// tests and measurements.
+// Null declares std::Null: it manages no real thing, so it always has its desired state. It is for
+// ordering, tests and measurements.
 func Null() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
@@ -65,7 +65,7 @@ func (null) ReadBatch(ctx context.Context, items []provider.BatchRead) []provide
 }
 
 // CallTimeout implements provider.Timeouter. It follows the delay: a lane stays locked for as long
-// when its holder dies.
+// if its holder dies.
 func (null) CallTimeout(r provider.Resource) time.Duration {
 	return delayOf(r) + schema.DefaultTimeout
 }

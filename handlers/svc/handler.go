@@ -10,7 +10,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// handler manages services of one system.
+// handler manages the services of one service manager.
 type handler struct{ system system }
 
 func nameOf(r provider.Resource) string { s, _ := r.Attributes["name"].(string); return s }
@@ -61,7 +61,7 @@ func (s state) seenBy(r provider.Resource) state {
 	return s
 }
 
-// ReadBatch implements provider.BatchReader: each system is asked once.
+// ReadBatch implements provider.BatchReader: it queries each service manager once.
 func (h handler) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	for _, scope := range []string{scopeSystem, scopeUser} {
@@ -199,7 +199,7 @@ func begun(before []byte, now state) (int, error) {
 	case starts > 0 && now.ended != nil:
 		return 0, now.ended
 	case starts > 0 && now.changing:
-		return starts, nil // still at it
+		return starts, nil // the service is still changing
 	case starts >= maxStarts:
 		return 0, fmt.Errorf("it was started %d times and does not stay up", starts)
 	}

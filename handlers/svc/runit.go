@@ -16,11 +16,12 @@ import (
 	"southbound/shared/provider"
 )
 
-// runit works with the directories that runsvdir watches. A service is defined by a directory with
-// a program run. It is enabled when it is linked into the watched directory and has no file down.
+// runit uses the directories that runsvdir watches. A directory with a program run defines a
+// service. The service is enabled if the directory is linked into the watched directory and has no
+// file named down.
 type runit struct {
-	sv      string        // the program sv; "" is that in PATH
-	watched string        // "": the first of the usual ones that is there
+	sv      string        // the program sv; "": the one in PATH
+	watched string        // "": the first existing one of the usual directories
 	defined string        // "": /etc/sv
 	watch   time.Duration // in place of watchStart, for tests
 }
@@ -273,8 +274,8 @@ func (r runit) tell(ctx context.Context, verb, name string) error {
 	return err
 }
 
-// enable takes the file down away. One that is not watched is linked, which starts it, as its own
-// kind of enabling does.
+// enable removes the file named down. A service that is not watched is linked, which starts it:
+// runit has no other way to enable it.
 func (r runit) enable(ctx context.Context, name string) error {
 	dir, linked := r.at(name)
 	if err := os.Remove(filepath.Join(dir, "down")); err != nil && !errors.Is(err, fs.ErrNotExist) {

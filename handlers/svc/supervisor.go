@@ -76,7 +76,7 @@ func (s supervisor) configured(
 // status reads "name STATE more" of each program, which does not show whether it is enabled.
 func (s supervisor) status(ctx context.Context) (map[string]state, error) {
 	out, err := s.run(ctx, "status")
-	if err != nil && tool.Code(err) != 3 { // 3: not all run
+	if err != nil && tool.Code(err) != 3 { // 3: some do not run
 		return nil, err
 	}
 	all := map[string]state{}
@@ -98,7 +98,7 @@ func called(all map[string]state, name string) (now state, is bool) {
 	return now, is
 }
 
-// stateOf reads the words that follow the name of a program.
+// stateOf parses the words that follow the name of a program.
 func stateOf(words []string) (now state) {
 	switch words[0] {
 	case "RUNNING":
@@ -185,8 +185,8 @@ func (s supervisor) start(ctx context.Context, name string) error {
 	return s.stays(ctx, name)
 }
 
-// stays waits until a program runs that was started: one that is on its way counts as started for
-// supervisorctl, and so does one that ends each time.
+// stays waits until a started program runs: supervisorctl also reports a program as started while
+// it is starting, and one that exits repeatedly.
 func (s supervisor) stays(ctx context.Context, name string) error {
 	over, release := patience.After(cmp.Or(s.wait, waitFor))
 	defer release()

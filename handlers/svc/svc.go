@@ -24,10 +24,10 @@ type system interface {
 	reload(ctx context.Context, name string) error
 }
 
-// state is how a service is.
+// state is the state of a service.
 type state struct {
 	running, enabled bool
-	// on its way up or down: it does not run yet, and it is not stopped either
+	// starting or stopping: it does not run yet, and is not stopped either
 	changing bool
 	// whether it starts with the machine is not configurable: it can be neither enabled nor
 	// disabled
@@ -48,7 +48,7 @@ type refresher interface {
 	refresh(ctx context.Context, names []string) (map[string]state, error)
 }
 
-// scoped is a system that looks after services of users, too.
+// scoped is a system that also manages the services of users.
 type scoped interface {
 	ofUser() system
 }
@@ -121,7 +121,7 @@ func define(d systemd, r runit, u supervisor, i sysvinit) provider.Definition {
 	needs := provider.Needs{Commands: []string{"systemctl"},
 		Facts: map[string]string{"init": "systemd"}}
 	if d.before != nil {
-		needs = provider.Needs{} // it is elsewhere
+		needs = provider.Needs{} // it is on another machine
 	}
 	return provider.Define(t,
 		provider.Provider{Name: "systemd", Description: "systemd units", Preference: 30,
@@ -154,7 +154,7 @@ func filesOf(attrs map[string]any) []map[string]any {
 	}
 }
 
-// onlySystem is a check of a system that knows nothing of users.
+// onlySystem is a check for a system that has no services of users.
 func onlySystem(lack func(*provider.Context) string) func(*provider.Context) string {
 	return func(ctx *provider.Context) string {
 		if ctx.Desired().Attributes["scope"] == scopeUser {

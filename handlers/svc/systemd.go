@@ -16,7 +16,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// systemd asks systemctl.
+// systemd uses systemctl.
 type systemd struct {
 	before []string // a command in front, for tests
 	flags  []string
@@ -73,7 +73,7 @@ func (s systemd) run(ctx context.Context, args ...string) (string, error) {
 	return tool.Run(ctx, env, append(argv, args...)...)
 }
 
-// asked are the properties of a unit that are looked at.
+// asked are the properties of a unit that are read.
 const asked = "--property=Id,Names,LoadState,LoadError,ActiveState,SubState,UnitFileState,WantedBy,RequiredBy,UpheldBy,TriggeredBy,BusName,SourcePath,Type,RemainAfterExit,Result,ExecMainStatus,NRestarts,Job"
 
 func (s systemd) states(ctx context.Context, names []string) (map[string]state, error) {
@@ -112,7 +112,7 @@ func (s systemd) states(ctx context.Context, names []string) (map[string]state, 
 
 // all returns the loaded services, and the enabled ones that are not loaded.
 func (s systemd) all(ctx context.Context) (map[string]state, error) {
-	// and those that do not run
+	// --all includes services that do not run
 	loaded, err := s.run(ctx, "show", "--all", "--property=Id", "--", "*.service")
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (s systemd) all(ctx context.Context) (map[string]state, error) {
 	for line := range strings.Lines(loaded + "\n" + enabled) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "Id="), " ")
 		if name, is := strings.CutSuffix(name, ".service"); is && !strings.HasSuffix(name, "@") {
-			// a template is none
+			// a template is no service
 			names = append(names, name)
 		}
 	}
@@ -236,10 +236,10 @@ func (s systemd) start(ctx context.Context, name string) error {
 	return s.stays(ctx, name)
 }
 
-// autoRestart is how a service is that has ended and is to be started again after a while.
+// autoRestart is the state of a service that has ended and will be restarted after a delay.
 const autoRestart = "auto-restart"
 
-// stays waits until it is known that a service that was started runs.
+// stays waits until it is certain that a started service runs.
 func (s systemd) stays(ctx context.Context, name string) error {
 	over, release := patience.After(cmp.Or(s.watch, watchStart))
 	defer release()

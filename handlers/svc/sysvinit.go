@@ -74,7 +74,7 @@ func (s sysvinit) states(ctx context.Context, names []string) (map[string]state,
 	return known, nil
 }
 
-// enabled reports whether it is started in any of the usual run levels.
+// enabled reports whether the service starts in any of the usual run levels.
 func (s sysvinit) enabled(name string) bool {
 	for _, level := range []string{"2", "3", "4", "5", "S"} {
 		links, err := filepath.Glob(filepath.Join(s.dir(), "rc"+level+".d", "S[0-9][0-9]*"))

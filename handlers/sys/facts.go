@@ -1,4 +1,4 @@
-// Package sys learns about the machine it runs on.
+// Package sys reads facts about the machine it runs on.
 package sys
 
 import (
@@ -17,7 +17,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// Facts declares sys::Facts: nothing is behind it but the machine.
+// Facts declares sys::Facts: its only thing is the machine.
 func Facts() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
@@ -50,7 +50,7 @@ func Facts() provider.Definition {
 // handler reads the files below a root.
 type handler struct{ root string }
 
-// Read implements provider.Handler. Except in a dry run it learns the facts, too.
+// Read implements provider.Handler. Except in a dry run, it also reads the facts.
 func (h handler) Read(
 	ctx *provider.Context, req provider.ReadRequest,
 ) (provider.Observation, error) {
@@ -169,7 +169,7 @@ func (h handler) memory(facts map[string]string) {
 	}
 }
 
-// fqdn is the name by which /etc/hosts knows the machine in full, else its name.
+// fqdn is the full name of the machine in /etc/hosts, else its short name.
 func (h handler) fqdn(name string) string {
 	if strings.Contains(name, ".") {
 		return name
@@ -244,8 +244,8 @@ func (h handler) packages(
 	}
 }
 
-// installed returns the packages of the machine and their versions; false when it has no package
-// manager that is known here.
+// installed returns the packages of the machine and their versions; false if it has no known
+// package manager.
 func (h handler) installed(ctx context.Context) (map[string]string, bool) {
 	for _, argv := range [][]string{
 		{"dpkg-query", "--show", "--showformat=${db:Status-Status} ${Package}\t${Version}\n"},

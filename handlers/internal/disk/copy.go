@@ -11,7 +11,7 @@ import (
 
 var Buffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
 
-// ReadUpTo fills buf with n bytes, fewer when the file ends before.
+// ReadUpTo reads n bytes into buf, fewer if the file ends earlier.
 func ReadUpTo(f File, buf []byte, n int) (int, error) {
 	got, err := io.ReadFull(f, buf[:n])
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -20,7 +20,7 @@ func ReadUpTo(f File, buf []byte, n int) (int, error) {
 	return got, err
 }
 
-// sameBytes reports whether two files are the same.
+// sameBytes reports whether two files have equal contents.
 func sameBytes(ctx context.Context, a, b File) (bool, error) {
 	buf := Buffers.Get().(*[]byte)
 	defer Buffers.Put(buf)
@@ -44,7 +44,7 @@ func sameBytes(ctx context.Context, a, b File) (bool, error) {
 	}
 }
 
-// Pump copies src to the end into dst, which may be nil, and h, which may be nil, and stops when
+// Pump copies src to its end into dst, which may be nil, and h, which may be nil, and stops when
 // ctx is over.
 func Pump(
 	ctx context.Context, dst io.Writer, h hash.Hash, src io.Reader, buf []byte,

@@ -16,7 +16,7 @@ const (
 	defaultList = "system.posix_acl_default"
 )
 
-// DropAccessLists takes the access lists of a file or a directory away, if it has some.
+// DropAccessLists removes the access lists of a file or a directory.
 func DropAccessLists(f File) error {
 	for _, name := range []string{accessList, defaultList} {
 		if err := unlessRefused(f.Sys.Do("fremovexattr",
@@ -77,5 +77,5 @@ func OpenRoot(d *Folder) (*os.Root, error) {
 	return os.OpenRoot("/proc/self/fd/" + strconv.Itoa(d.FD))
 }
 
-// SyncAll makes all that was written on a file system durable.
+// SyncAll makes all written data of a file system durable.
 func SyncAll(fd int) error { return unix.Syncfs(fd) }

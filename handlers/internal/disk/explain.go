@@ -15,7 +15,7 @@ type advice struct {
 	errs  []error
 	class provider.Class
 	hint  string
-	// toRoot is the hint for the superuser, where it is another one.
+	// toRoot is the hint for the superuser, if it differs.
 	toRoot string
 }
 

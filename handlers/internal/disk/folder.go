@@ -24,8 +24,8 @@ type Folder struct {
 	Blind bool
 }
 
-// OpenFolder opens a directory; symbolic links in its path are followed where that is safe, see
-// walk. The caller closes it.
+// OpenFolder opens a directory; it follows symbolic links in its path if that is safe, see walk.
+// The caller closes it.
 func OpenFolder(sys *System, path string) (*Folder, error) {
 	fd, err := openDirPath(sys, path, unix.O_RDONLY)
 	if err == nil {
@@ -154,12 +154,12 @@ func (d *Folder) Rename(from, to string) error {
 	return d.Sys.Do("rename", func() error { return unix.Renameat(d.FD, from, d.FD, to) })
 }
 
-// hardLink gives a thing a second name, which must be free.
+// hardLink gives a thing a second name, which must not exist.
 func (d *Folder) hardLink(from, to string) error {
 	return d.Sys.Do("link", func() error { return unix.Linkat(d.FD, from, d.FD, to, 0) })
 }
 
-// SymLink makes a symbolic link; its name must be free.
+// SymLink makes a symbolic link; its name must not exist.
 func (d *Folder) SymLink(target, base string) error {
 	return d.Sys.Do("symlink", func() error { return unix.Symlinkat(target, d.FD, base) })
 }
@@ -174,7 +174,7 @@ func (d *Folder) ReadLink(base string, buf []byte) (target string, err error) {
 	return string(buf[:max(n, 0)]), err
 }
 
-// MakeDir makes a directory that only its owner may enter; its name must be free.
+// MakeDir makes a directory that only its owner may enter; its name must not exist.
 func (d *Folder) MakeDir(base string) error {
 	return d.Sys.Do("mkdir", func() error { return unix.Mkdirat(d.FD, base, 0o700) })
 }
@@ -189,7 +189,7 @@ func (d *Folder) Tidy(base string) error {
 	name := Leftover(base)
 	var st unix.Stat_t
 	if err := d.Stat(name, &st); err != nil {
-		// nearly always: asking is cheaper than removing, which locks the directory
+		// usually there are none: a lookup is cheaper than a removal, which locks the directory
 		return UnlessGone(err)
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
@@ -225,9 +225,9 @@ func (d *Folder) Leftovers(most int, buf []byte) (names map[string]bool, all boo
 	return names, false
 }
 
-// Temporary makes an empty file that only its owner may read. Where the system can, the file has no
-// name, and a crash leaves nothing; else, and when it has to be seen, it has the hidden name of
-// base, and named is true.
+// Temporary makes an empty file that only its owner may read. If the system supports it, the file
+// has no name, and a crash leaves no file. Otherwise, and if the file has to be visible, it has the
+// hidden name of base, and named is true.
 func (d *Folder) Temporary(base string, seen bool) (f File, named bool, err error) {
 	f = File{-1, d.Sys}
 	if seen {
@@ -324,7 +324,7 @@ func (d *Folder) Unchanged(base string, was *unix.Stat_t, existed bool) (bool, e
 		now.Mtim == was.Mtim && now.Ctim == was.Ctim, nil
 }
 
-// Overwrite writes into the file that is there, which ends where the writing ends.
+// Overwrite replaces the content of the existing file in place.
 func (d *Folder) Overwrite(base string, write func(File) error) error {
 	fd, err := d.Sys.OpenAt("overwrite", d.FD, base,
 		unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
@@ -355,7 +355,7 @@ func Missing(sys *System, dir string) bool {
 	return Gone(err)
 }
 
-// MayWrite reports why a directory cannot be written.
+// MayWrite returns why a directory cannot be written.
 func MayWrite(sys *System, dir string) error {
 	d, err := OpenFolder(sys, dir)
 	if err != nil {
@@ -369,12 +369,12 @@ func MayWrite(sys *System, dir string) error {
 	}
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) ||
 		errors.Is(err, unix.EINVAL) {
-		return nil // it cannot be asked here
+		return nil // it cannot be checked here
 	}
 	return err
 }
 
-// Own gives a symbolic link its owner and group. A group that was only kept may stay away, see
+// Own sets the owner and group of a symbolic link. It may omit a group that was only kept, see
 // setKeeping.
 func (d *Folder) Own(base string, w, asked Perm) error {
 	if w.UID < 0 && w.GID < 0 {

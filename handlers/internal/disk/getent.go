@@ -13,7 +13,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// getentLimit bounds one question to the name service: a directory server may not answer.
+// getentLimit limits one lookup in the name service: a directory server may not answer.
 const getentLimit = 10 * time.Second
 
 // errSilent means that the name service did not answer: it is unknown whether the entry exists.

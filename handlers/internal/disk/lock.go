@@ -19,7 +19,7 @@ const lockPause = 2 * time.Millisecond
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	fd, err := OpenAt(unix.AT_FDCWD, path, unix.O_RDONLY, 0)
 	if err != nil {
-		return func() {}, nil // a program may be run that may not be read
+		return func() {}, nil // an executable need not be readable
 	}
 	if err := WaitForLock(ctx, fd); err != nil {
 		_ = unix.Close(fd)

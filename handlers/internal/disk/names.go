@@ -18,8 +18,8 @@ const (
 	maxPrefix = 200  // bytes of a name that its hidden name repeats
 )
 
-// Shown returns a name for people: bytes that are not UTF-8 are written as \xe9, so that it is not
-// taken for another name.
+// Shown returns a name for people: bytes that are not UTF-8 are escaped as \xe9, so that distinct
+// names stay distinct.
 func Shown(name string) string {
 	if utf8.ValidString(name) {
 		return name
@@ -37,7 +37,7 @@ func Shown(name string) string {
 	return b.String()
 }
 
-// Split returns the directory that a path is in and the name it has there; the root is "." in
+// Split returns the directory of a path and its name in it; the root is "." in itself.
 // itself.
 func Split(path string) (dir, base string) {
 	i := strings.LastIndexByte(path, '/')
@@ -88,7 +88,7 @@ func Leftover(base string) string {
 // leftoverMark separates the repeated name in a hidden name from its checksum of eight digits.
 const leftoverMark = ".southbound-"
 
-// isLeftover reports whether a name may be one that Leftover gives.
+// isLeftover reports whether a name has the form of Leftover.
 func isLeftover(name string) bool {
 	return len(name) > len(leftoverMark)+8 && name[0] == '.' &&
 		name[len(name)-8-len(leftoverMark):len(name)-8] == leftoverMark

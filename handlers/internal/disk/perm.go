@@ -6,13 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Perm is the owner, group and mode that are asked for; -1 is not asked for.
+// Perm is the desired owner, group and mode; -1 is not set.
 type Perm struct{ UID, GID, Mode int }
 
-// Takes reports whether a file gets another owner.
+// Takes reports whether Set would change the owner of a file.
 func (w Perm) Takes(st *unix.Stat_t) bool { return w.UID >= 0 && w.UID != int(st.Uid) }
 
-// Set gives a file its owner, then its mode, as a change of owner takes some bits of the mode away.
+// Set sets the owner of a file, then its mode, as a change of owner clears some bits of the mode.
 func (w Perm) Set(f File) error {
 	if w.UID >= 0 || w.GID >= 0 {
 		if err := f.chown(w.UID, w.GID); err != nil {

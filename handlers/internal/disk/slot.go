@@ -12,11 +12,11 @@ import (
 
 const (
 	MaxBackups = 10_000
-	// NumberRoom is how many bytes the number has that the name of a backup may get.
+	// NumberRoom is how many bytes the number in the name of a backup may have.
 	NumberRoom = 5
 )
 
-// Slot is a name in a directory at which something is changed.
+// Slot is a name in a directory whose entry is changed.
 type Slot struct {
 	Ctx  *provider.Context
 	Path string
@@ -47,8 +47,8 @@ func (s *Slot) KeepOld() error {
 	if err := s.Dir.Stat(s.Base, &old); err != nil {
 		return UnlessGone(err)
 	}
-	// A program that may run as another user must not stay usable under another name: it is copied
-	// without that right.
+	// A set-user-ID or set-group-ID program must not remain usable under another name: the backup
+	// is a copy without these bits.
 	keep := s.Dir.hardLink
 	if old.Mode&unix.S_IFMT == unix.S_IFREG && old.Mode&(unix.S_ISUID|unix.S_ISGID) != 0 {
 		keep = s.copyTo
@@ -75,7 +75,7 @@ func (s *Slot) KeepOld() error {
 	return provider.Errorf(provider.Terminal, "there are %d backups of it; remove some", MaxBackups)
 }
 
-// keptAs reports whether a thing is kept under a name already: as itself, or as a copy.
+// keptAs reports whether a name already has a backup of a thing: the thing itself, or a copy.
 func (s *Slot) keptAs(name string, old *unix.Stat_t) (bool, error) {
 	var kept, now unix.Stat_t
 	err := s.Dir.Stat(name, &kept)
@@ -108,14 +108,13 @@ func (s *Slot) keptAs(name string, old *unix.Stat_t) (bool, error) {
 	return sameBytes(s.Ctx, a, b)
 }
 
-// linksRefused reports whether there can be no second name for a thing, so that it has to be
-// copied.
+// linksRefused reports whether a thing cannot have a second name, so that it has to be copied.
 func linksRefused(err error) bool {
 	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) ||
 		errors.Is(err, unix.EMLINK) || errors.Is(err, unix.EXDEV) || errors.Is(err, unix.ENOSYS)
 }
 
-// copyTo makes a copy of a file or a link, which appears under its name as a whole.
+// copyTo copies a file or a link, which appears under its name atomically.
 func (s *Slot) copyTo(base, name string) error {
 	var st unix.Stat_t
 	switch err := s.Dir.Stat(name, &st); {
@@ -143,7 +142,7 @@ func (s *Slot) copyTo(base, name string) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return provider.Errorf(provider.Retryable, "it has become %s", KindOf(&st))
 	}
-	// The hidden name of the first backup serves all of them, as that is where the next run looks.
+	// All backups use the hidden name of the first one, as the next run looks there.
 	hidden := s.Base + s.Suffix
 	to, err := s.Dir.hidden(hidden)
 	if err != nil {
@@ -162,7 +161,7 @@ func (s *Slot) copyTo(base, name string) error {
 	return err
 }
 
-// copyInto copies bytes, and owner, group and mode where nothing else is asked for.
+// copyInto copies bytes, and owner, group and mode where asked sets none.
 func (s *Slot) copyInto(to, from File, st *unix.Stat_t, asked Perm) error {
 	buf := Buffers.Get().(*[]byte)
 	defer Buffers.Put(buf)

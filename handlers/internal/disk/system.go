@@ -22,7 +22,7 @@ type System struct {
 	Self   int                     // the user of tests; 0: the one of this process
 }
 
-// UID is the user that changes are made as.
+// UID is the user that makes the changes.
 func (s *System) UID() int {
 	if s != nil && s.Self != 0 {
 		return s.Self
@@ -30,7 +30,7 @@ func (s *System) UID() int {
 	return os.Geteuid()
 }
 
-// Do makes one call, and makes it again when a signal interrupted it.
+// Do makes one call, and repeats it if a signal interrupted it.
 func (s *System) Do(call string, f func() error) error {
 	if s != nil && s.Before != nil {
 		if err := s.Before(call); err != nil {
@@ -49,7 +49,7 @@ func again(f func() error) error {
 	}
 }
 
-// OpenAt opens a thing below an open directory.
+// OpenAt opens a thing relative to an open directory.
 func (s *System) OpenAt(
 	call string, dir int, name string, flags int, mode uint32,
 ) (fd int, err error) {
@@ -63,7 +63,7 @@ func (s *System) OpenAt(
 	return fd, nil
 }
 
-// StatAt describes a thing below an open directory, a symbolic link itself.
+// StatAt describes a thing relative to an open directory, a symbolic link itself.
 func (s *System) StatAt(dir int, name string, st *unix.Stat_t) error {
 	return s.Do("stat", func() error {
 		return unix.Fstatat(dir, name, st, unix.AT_SYMLINK_NOFOLLOW)
@@ -96,7 +96,7 @@ func (f File) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Rewind goes back to the beginning.
+// Rewind seeks to the beginning.
 func (f File) Rewind() error {
 	_, err := unix.Seek(f.FD, 0, io.SeekStart)
 	return err

@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// searchOnly opens a directory that one may pass but not read.
+// searchOnly opens a directory that may be passed but not read.
 const searchOnly = unix.O_PATH
 
-// openUnnamed makes a file that has no name yet.
+// openUnnamed makes a file without a name.
 func openUnnamed(dir int) (int, error) {
 	return OpenAt(dir, ".", unix.O_TMPFILE|unix.O_WRONLY, 0o600)
 }
 
-// writeBack begins to write the bytes of a file. It takes no note of an error: fsync reports it.
+// writeBack begins to write the bytes of a file. It ignores an error: fsync reports it.
 func writeBack(fd int) { _ = unix.SyncFileRange(fd, 0, 0, unix.SYNC_FILE_RANGE_WRITE) }
 
 // noUnnamed reports whether an error of openUnnamed means that the file system has no such files.
@@ -24,8 +24,8 @@ func noUnnamed(err error) bool {
 		errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS)
 }
 
-// linkUnnamed gives it one. Naming it by its descriptor alone is cheaper, and refused to some
-// processes by older kernels; the other way needs /proc.
+// linkUnnamed gives such a file a name. Linking it by its descriptor alone is cheaper, but older
+// kernels deny it to some processes; the other way needs /proc.
 func linkUnnamed(fd, dir int, name string) error {
 	err := again(func() error { return unix.Linkat(fd, "", dir, name, unix.AT_EMPTY_PATH) })
 	if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {

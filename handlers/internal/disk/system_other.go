@@ -20,13 +20,13 @@ func writeBack(int) {}
 // noUnnamed reports whether an error of openUnnamed means that there are no such files.
 func noUnnamed(err error) bool { return errors.Is(err, unix.ENOSYS) }
 
-// linkUnnamed is never reached.
+// linkUnnamed is never called.
 func linkUnnamed(int, int, string) error { return unix.ENOSYS }
 
 // openLocked returns an error, since this system has no such way.
 func openLocked(int, string, int, *unix.Stat_t) (int, error) { return -1, unix.EACCES }
 
-// chownLink gives a symbolic link another owner.
+// chownLink changes the owner of a symbolic link.
 func chownLink(dir int, name string, uid, gid int) error {
 	return unix.Fchownat(dir, name, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
 }

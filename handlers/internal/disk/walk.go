@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxLinks bounds how many symbolic links are followed in one path, as the kernel does.
+// maxLinks is how many symbolic links are followed in one path, as in the kernel.
 const maxLinks = 40
 
 // longestPath is the length that the system permits for a path, including the final zero byte.
@@ -18,13 +18,13 @@ func openDirPath(sys *System, path string, flags int) (int, error) {
 	return walk(path, flags, sys.UID())
 }
 
-// walker goes down a path, one name after the other.
+// walker follows a path, one name after the other.
 type walker struct {
 	trusted []uint32 // users that need no protection checks
 	fd      int      // the directory it is in
 	st      unix.Stat_t
 	path    string
-	rest    []string // names still to go
+	rest    []string // remaining names
 	links   int
 	doubts  []doubt
 }
@@ -99,7 +99,7 @@ func (w *walker) enter(fd int) error {
 	return again(func() error { return unix.Fstat(fd, &w.st) })
 }
 
-// step goes one name further.
+// step follows the next name.
 func (w *walker) step() error {
 	name := w.rest[0]
 	w.rest = w.rest[1:]

@@ -1,8 +1,8 @@
-// Package held knows which resources of an agent were found or made as described, by the place of
-// the real thing. A change that would undo one of them is refused, so that two resources that
-// contradict each other do not undo each other at each apply. A table is about one version of the
-// environment and lasts as long as the process; that is enough, as a run of an agent reads its
-// resources before it changes them.
+// Package held records which resources of an agent were found or made in their described state, by
+// the place of the real thing. A change that would undo one of them is rejected, so that two
+// contradictory resources do not undo each other at each apply. A table is for one version of the
+// environment and lives in this process. That is enough, as a run of an agent reads its resources
+// before it changes them.
 package held
 
 import (
@@ -15,14 +15,14 @@ import (
 	"southbound/shared/resource"
 )
 
-// keep is how long a table is kept that is not used.
+// keep is how long an unused table is kept.
 const keep = 24 * time.Hour
 
 // Table holds the descriptions of resources by place. Handlers of one type share it, on all lanes
 // of an agent.
 type Table[T any] struct {
 	mu    sync.Mutex
-	first map[string]Claim[T]          // of most places the only one
+	first map[string]Claim[T]          // most places have only one
 	more  map[string]map[resource.ID]T // without the first
 }
 
@@ -32,8 +32,8 @@ type Claim[T any] struct {
 	Described T
 }
 
-// Of returns the table of an agent for the version in force, or of a dry run, which has one of its
-// own. Where the caller keeps nothing it is empty.
+// Of returns the table of an agent for the version in force, or that of a dry run, which has a
+// table of its own. Without a host that caches values, the table is empty.
 func Of[T any](ctx *provider.Context) *Table[T] { return table[T](ctx, false) }
 
 // Across is Of for a table that the types of a package share, of which T is one of its own types.
@@ -57,7 +57,8 @@ func table[T any](ctx *provider.Context, across bool) *Table[T] {
 	return t
 }
 
-// Hold notes that the resource of a run is as described. One that is only reported holds nothing.
+// Hold records that the resource of a run has its described state. A resource that is only reported
+// is not recorded.
 func (t *Table[T]) Hold(ctx *provider.Context, id resource.ID, place string, described T) {
 	if s := ctx.Stored(); s != nil && s.ReportOnly {
 		return
@@ -77,7 +78,7 @@ func (t *Table[T]) Hold(ctx *provider.Context, id resource.ID, place string, des
 	}
 }
 
-// Release notes that a resource is not as described.
+// Release removes the record of a resource that no longer has its described state.
 func (t *Table[T]) Release(place string, id resource.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,7 +91,7 @@ func (t *Table[T]) Release(place string, id resource.ID) {
 		delete(t.first, place)
 		return
 	}
-	for id, described := range more { // any may be the first
+	for id, described := range more { // any of them may be the first
 		t.first[place] = Claim[T]{id, described}
 		delete(more, id)
 		return

@@ -31,7 +31,8 @@ type Handler interface {
 	provider.Differ
 }
 
-// New returns a rig for a handler of the type of a definition, whose own handler is not used.
+// New returns a rig for a handler of the definition's type; the definition's own handler is not
+// used.
 func New(t *testing.T, d provider.Definition, h Handler) *Rig {
 	t.Helper()
 	reg, err := schema.NewRegistry(d.Type)
@@ -93,7 +94,7 @@ func (g *Rig) Must(attrs map[string]any, want diff.Change) {
 	}
 }
 
-// Fails applies attributes, which has to fail with an error of a class that has a part in it.
+// Fails applies attributes, which must fail with an error of a class that contains part.
 func (g *Rig) Fails(attrs map[string]any, purged bool, class provider.Class, part string) {
 	g.T.Helper()
 	got, err := g.Apply(attrs, purged)

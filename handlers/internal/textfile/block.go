@@ -45,7 +45,7 @@ func (b Block) Put(ls *Lines, at int, want ...string) error {
 	return nil
 }
 
-// Drop takes the block and its markers away.
+// Drop removes the block and its markers.
 func (b Block) Drop(ls *Lines) error {
 	from, to, err := b.at(ls)
 	if err == nil && from >= 0 {

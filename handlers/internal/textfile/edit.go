@@ -1,5 +1,5 @@
-// Package textfile is for handlers of things that are parts of text files: Texts does their work,
-// Editor changes the files durably, Lines and Block find the place in a text.
+// Package textfile is for handlers of things that are parts of text files: Texts implements the
+// handler, Editor changes the files durably, Lines and Block find places in a text.
 package textfile
 
 import (
@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	maxEdited = 32 << 20 // bytes of a file that is changed in part, as it is held in memory
+	maxEdited = 32 << 20 // largest file that is changed in part, as it is held in memory
 	maxTries  = 5        // how often a file is read again because it was changed concurrently
 )
 
@@ -175,7 +175,7 @@ func edit(
 	return replace(ctx, d, path, base, old, &was, m, after.Bytes)
 }
 
-// replace puts a file with other bytes in the place of old, which may be none.
+// replace replaces old, which may be no file, by a file with other bytes.
 func replace(
 	ctx *provider.Context, d *disk.Folder, path, base string, old disk.File, was *unix.Stat_t,
 	m Manner, bytes string,
@@ -216,7 +216,7 @@ func replace(
 		err = Valid(ctx, d, m.Checks, base)
 	}
 	if err == nil {
-		err = ctx.Err() // a caller that gave up may have started the next run already
+		err = ctx.Err() // a canceled caller may already have started the next run
 	}
 	if err != nil {
 		return false, err
@@ -264,7 +264,7 @@ func (e Editor) Real(path string) string {
 	return d.Real(base)
 }
 
-// Lacks returns the directory that a file would be in, if it is missing.
+// Lacks returns the directory of a file if the directory is missing.
 func (e Editor) Lacks(path string) string {
 	dir, _, err := disk.Place(path)
 	if err != nil || !disk.Missing(e.Sys, dir) {

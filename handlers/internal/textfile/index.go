@@ -6,7 +6,7 @@ type Index struct {
 	keys  func(line string) []string
 	known map[string][]string // the keys of each text
 	count map[string]int      // the lines that have a key
-	at    map[string][]int    // where they are; nil: lines have moved since
+	at    map[string][]int    // their numbers; nil: lines have moved since
 }
 
 // Index returns the index of a name, and creates it if there is none. All callers with one name
@@ -25,7 +25,7 @@ func (l *Lines) Index(name string, keys func(line string) []string) *Index {
 	return x
 }
 
-// Find returns where the lines are that have a key, in order.
+// Find returns the numbers of the lines with a key, in order.
 func (x *Index) Find(l *Lines, key string) []int {
 	switch {
 	case x.count[key] == 0:
@@ -69,7 +69,7 @@ func (x *Index) add(from int, lines []line) {
 // splice updates the index before a replacement. Lines that are added at the end move no others.
 func (x *Index) splice(l *Lines, from, to int, added []line) {
 	for to > from && len(added) > 0 && l.all[from].text == added[0].text {
-		from, added = from+1, added[1:] // only its end changes
+		from, added = from+1, added[1:] // only the end of the line changes
 	}
 	if from < len(l.all) {
 		x.at = nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// byteOrderMark may stand before the first line of a file, and stays there.
+// byteOrderMark may precede the first line of a file, and is preserved.
 const byteOrderMark = "\ufeff"
 
 // The ends of lines. A carriage return alone ends a line only in a text without any line feed.
@@ -81,7 +81,7 @@ func (l *Lines) Len() int { return len(l.all) }
 // At returns a line without its end.
 func (l *Lines) At(i int) string { return l.all[i].text }
 
-// Find returns where the lines are that f is true of.
+// Find returns the numbers of the lines for which f is true.
 func (l *Lines) Find(f func(line string) bool) []int {
 	var out []int
 	for i := range l.all {
@@ -113,7 +113,7 @@ func (l *Lines) Close() {
 // open reports whether the last line has no end.
 func (l *Lines) open() bool { n := len(l.all); return n > 0 && l.all[n-1].end == "" }
 
-// reopen takes the end of the last line away if the text is right then.
+// reopen removes the end of the last line if the resulting text is the intended one.
 func (l *Lines) reopen(right func() bool) {
 	n := len(l.all)
 	if n == 0 || l.open() {
@@ -139,7 +139,7 @@ func (l *Lines) Replace(from, to int, others ...string) {
 	}
 	switch n := len(l.all); {
 	case !l.open() || to < n:
-	case from == to: // behind it
+	case from == to: // after the last line
 		from--
 		added = append([]line{{l.all[from].text, end}}, added...)
 	case len(added) > 0:
@@ -149,12 +149,12 @@ func (l *Lines) Replace(from, to int, others ...string) {
 		added = []line{{l.all[from].text, ""}}
 	}
 	if n := len(added); n > 0 && added[n-1] == (line{}) {
-		added[n-1].end = end // an empty line without an end would be none
+		added[n-1].end = end // an empty line without an end would not exist
 	}
 	l.replace(from, to, added)
 }
 
-// replace makes one edit, and notes how to undo it.
+// replace makes one edit, and logs how to undo it.
 func (l *Lines) replace(from, to int, added []line) {
 	old := slices.Clone(l.all[from:to])
 	l.log = append(l.log, splice{from, len(added), old})
@@ -193,7 +193,7 @@ func (l *Lines) Memo(key any, build func(old any) any) any {
 // Begin discards the undo log.
 func (l *Lines) Begin() { l.log = nil }
 
-// Undo takes back all that was done since Begin.
+// Undo undoes all edits since Begin.
 func (l *Lines) Undo() {
 	for _, e := range slices.Backward(l.log) {
 		l.splice(e.from, e.from+e.added, e.old)

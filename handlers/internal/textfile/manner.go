@@ -16,7 +16,7 @@ import (
 type Manner struct {
 	UID, GID, Mode int     // of a new file; -1 is the system's default
 	Backup         string  // see backup
-	Checks         []Check // of the new bytes, before they take the place of the old ones
+	Checks         []Check // of the new bytes, before they replace the old ones
 }
 
 // DefaultMode is the mode of a new file if the resource sets none.
@@ -53,13 +53,13 @@ func (m *Manner) also(other Manner) {
 	}
 }
 
-// Check is a command that is asked whether a file is valid, with placeholder where the path of the
-// file goes.
+// Check is a command that checks whether a file is valid, with placeholder in place of the file's
+// path.
 type Check []string
 
 const (
 	placeholder = "%"
-	// maxCheck is how long a check may take.
+	// maxCheck is how long a check may run.
 	maxCheck = time.Minute
 )
 
@@ -90,7 +90,7 @@ func CheckOf(v any) (Check, error) {
 		"validate does not say where the path of the file goes")
 }
 
-// passes asks whether a file is valid that is to have another path.
+// passes checks whether a file is valid whose final path is another one.
 func (c Check) passes(ctx context.Context, file, path string) error {
 	shell := len(c) == 3 && c[0] == "/bin/sh" && c[1] == "-c"
 	argv := make([]string, len(c))
@@ -124,7 +124,7 @@ func (c Check) passes(ctx context.Context, file, path string) error {
 // maxRefusal limits how much of a check's output is shown.
 const maxRefusal = 1000
 
-// Valid asks all checks about the file under the hidden name of base.
+// Valid runs all checks on the file at the hidden name of base.
 func Valid(ctx context.Context, d *disk.Folder, checks []Check, base string) error {
 	for _, c := range checks {
 		if c == nil {

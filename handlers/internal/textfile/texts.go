@@ -10,7 +10,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// Store is where texts are; an Editor is one.
+// Store contains the texts; an Editor is one.
 type Store interface {
 	// Read returns a text; Exists is false for a missing one.
 	Read(ctx *provider.Context, path string) (Text, error)
@@ -18,38 +18,38 @@ type Store interface {
 	Edit(ctx *provider.Context, path string, m Manner, change func(Text) (Text, error)) error
 }
 
-// Page is a text in lines, which is taken apart once for all that is asked of it.
+// Page is a text in lines, which is split once for all its uses.
 type Page struct {
 	Exists bool
 	*Lines
 	binary bool
 }
 
-// PageOf takes a text apart.
+// PageOf splits a text.
 func PageOf(t Text) *Page {
 	return &Page{t.Exists, LinesOf(t.Bytes), strings.IndexByte(t.Bytes, 0) >= 0}
 }
 
-// Binary reports whether the text has a zero byte in it, so that it is none.
+// Binary reports whether the text contains a zero byte, so that it is no text.
 func (p *Page) Binary() bool { return p.binary }
 
 // text returns the current text of the page.
 func (p *Page) text() Text { return Text{p.Exists, p.Text()} }
 
-// Texts does the work of a handler of things that are parts of text files, all but the comparison.
-// Each file is read once for a batch, and all changes of one file are one. Before a file is
-// replaced, each change is read back, and nothing that another resource describes may be undone.
+// Texts implements a handler of things that are parts of text files, except for the comparison.
+// Each file is read once for a batch, and all changes of one file are made together. Before a file
+// is replaced, each change is read back, and no change may undo another resource's description.
 type Texts struct {
 	Store Store
-	// Place returns the place of a thing, as the store names it.
+	// Place returns the place of a thing, in the form of the store.
 	Place func(provider.Resource) string
 	// Observe describes a thing on the page of its place.
 	Observe func(provider.Resource, *Page) (provider.Observation, error)
-	// Differs reports whether a thing that exists is not as described.
+	// Differs reports whether an existing thing differs from its description.
 	Differs func(want provider.Resource, seen provider.Observation) bool
-	// Change changes a page. When it fails, only its own item does.
+	// Change changes a page. An error fails only its own item.
 	Change func(provider.BatchChange, *Page) error
-	// Manner returns how a resource wants its file to be changed; nil: as AnyFile.
+	// Manner returns how a resource's file is changed; nil: as AnyFile.
 	Manner func(provider.Resource) (Manner, error)
 }
 
@@ -97,7 +97,7 @@ func (h Texts) ReadBatch(ctx context.Context, items []provider.BatchRead) []prov
 	if len(items) == 0 {
 		return out
 	}
-	table := held.Of[provider.Resource](items[0].Context) // of the agent that all are of
+	table := held.Of[provider.Resource](items[0].Context) // all items have the same agent
 	for _, f := range files {
 		for _, i := range f.read {
 			if r := items[i].Resource; h.right(r, out[i]) {
@@ -113,7 +113,7 @@ func (h Texts) ReadBatch(ctx context.Context, items []provider.BatchRead) []prov
 	return out
 }
 
-// file is a text that is read for some items.
+// file is a text that is read for several items.
 type file struct {
 	where, real string
 	text        Text
@@ -122,7 +122,7 @@ type file struct {
 	read        []int // items
 }
 
-// right reports whether a thing is as described.
+// right reports whether a thing has its described state.
 func (h Texts) right(r provider.Resource, got provider.Reading) bool {
 	switch {
 	case got.Err != nil:
@@ -133,7 +133,7 @@ func (h Texts) right(r provider.Resource, got provider.Reading) bool {
 	return got.Observation.Exists && !h.Differs(r, got.Observation)
 }
 
-// real returns the name that a place has however it is reached.
+// real returns a name of a place that does not depend on the path to it.
 func (h Texts) real(where string) string {
 	if s, ok := h.Store.(interface{ Real(path string) string }); ok {
 		return s.Real(where)
@@ -177,7 +177,7 @@ func refusedAsAWhole(of []int, out []provider.Applied) bool {
 	return false
 }
 
-// edit makes some changes of one file.
+// edit makes several changes of one file.
 func (h Texts) edit(
 	ctx context.Context, where string, items []provider.BatchChange, of []int,
 	out []provider.Applied,
@@ -206,7 +206,7 @@ func (h Texts) edit(
 			w.changes = append(w.changes, change{item: items[i], err: &out[i].Err})
 		}
 		after := w.all()
-		for _, i := range todo { // while the place is locked: no other lane is in between
+		for _, i := range todo { // while the place is locked: no other lane can change it
 			if out[i].Err == nil {
 				table.Hold(items[i].Context, items[i].Resource.ID, place, wantedOf(items[i]))
 			}
@@ -226,8 +226,8 @@ func (h Texts) edit(
 // ErrNoFile is the error of Change if the file does not exist, and Change does not create it.
 var ErrNoFile = errors.New("describe it, or set create")
 
-// Noop implements provider.Nooper: whether the file is there, where it has to be, its directory may
-// be written, and the change would undo no other.
+// Noop implements provider.Nooper: it checks that a required file exists, that its directory may be
+// written, and that the change would undo no other.
 func (h Texts) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 	where := h.Place(planned.Resource)
 	for _, c := range foreseen(ctx).At(where) {

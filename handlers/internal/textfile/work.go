@@ -20,7 +20,7 @@ type work struct {
 	before  Text
 	page    *Page
 	changes []change
-	others  []held.Claim[provider.Resource] // as described before, and not changed here
+	others  []held.Claim[provider.Resource] // described earlier, and not changed here
 }
 
 // change is one change of a text, with its error.
@@ -77,13 +77,13 @@ func (w *work) try(watched []provider.Resource) []provider.Resource {
 	return standing
 }
 
-// undo takes the last change back.
+// undo undoes the last change.
 func (w *work) undo(existed bool) {
 	w.page.Undo()
 	w.page.Exists = existed
 }
 
-// standing returns the other resources that are as described in the text as it was.
+// standing returns the other resources that have their described state in the original text.
 func (w *work) standing() []provider.Resource {
 	own := map[resource.ID]bool{}
 	for _, c := range w.changes {
@@ -145,7 +145,7 @@ func (w *work) make(item provider.BatchChange) error {
 	return nil
 }
 
-// readBack refuses a change after which its resource is not as described.
+// readBack rejects a change after which its resource does not have its described state.
 func (w *work) readBack(want provider.Resource) error {
 	var got provider.Reading
 	got.Observation, got.Err = w.Observe(want, w.page)
@@ -160,8 +160,8 @@ func (w *work) readBack(want provider.Resource) error {
 			"look at the lines around it", w.where)
 }
 
-// unended is the fact that a change has given an end to a last line that had none: the hash of the
-// text as it was.
+// unended is the fact that a change has added an end to the last line: the hash of the original
+// text.
 const unended = "text_without_last_end"
 
 // keepOpen removes the end of the last line again, if a change has added it and the inserted lines
@@ -193,7 +193,7 @@ func (h Texts) Remembers(r provider.Resource) []string {
 	return nil
 }
 
-// contradicts refuses a change that would undo resources, and names them.
+// contradicts rejects a change that would undo resources, and names them.
 func (w *work) contradicts(lost []provider.Resource) error {
 	if len(lost) == 0 {
 		return nil
@@ -243,5 +243,5 @@ func (h Texts) foresee(
 // foreseen are the changes of a dry run that would undo others, with the error of each.
 func foreseen(ctx *provider.Context) *held.Table[error] { return held.Of[error](ctx) }
 
-// maxNamed bounds how many resources an error names.
+// maxNamed is how many resources an error names.
 const maxNamed = 3

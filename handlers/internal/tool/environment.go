@@ -15,7 +15,7 @@ func handedOn() []string {
 	})
 }
 
-// variables returns those variables of this process whose names, in capitals, are wanted.
+// variables returns those variables of this process whose names, in capitals, wanted accepts.
 func variables(wanted func(name string) bool) []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

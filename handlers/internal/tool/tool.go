@@ -1,4 +1,4 @@
-// Package tool runs the programs that handlers of things on a machine are made of.
+// Package tool runs the programs with which handlers manage things on a machine.
 package tool
 
 import (
@@ -17,7 +17,7 @@ import (
 const (
 	maxOutput = 64 << 20 // bytes of standard output that are kept: lists of all packages are long
 	maxError  = 4 << 10  // bytes kept of a failing program's output: the last ones
-	// afterTerm is how long a program may take to end when it is asked to.
+	// afterTerm is how long a program may take to end after SIGTERM.
 	afterTerm = 2 * time.Second
 )
 
@@ -94,7 +94,7 @@ func (e *Error) Said() string {
 	return said
 }
 
-// Tail returns the last bytes of a text, at most so many, behind an ellipsis if there are more.
+// Tail returns the last bytes of a text, at most so many, after an ellipsis if it was truncated.
 func Tail(text string, limit int) string {
 	if over := len(text) - limit; over > 0 {
 		return "… " + strings.ToValidUTF8(text[over:], "")
@@ -114,13 +114,13 @@ func Code(err error) int {
 	return -1
 }
 
-// capped keeps the first bytes that are written to it, or the last. It must not embed its Buffer:
-// io.Copy would go past Write by the Buffer's ReadFrom, and nothing would be bounded.
+// capped keeps the first written bytes, or the last. It must not embed its Buffer: io.Copy would
+// bypass Write through the Buffer's ReadFrom, and the size would not be limited.
 type capped struct {
 	kept  bytes.Buffer
 	limit int
 	last  bool
-	cut   bool // not everything was kept
+	cut   bool // the text was truncated
 }
 
 // String returns the kept text.

@@ -17,8 +17,8 @@ type User struct {
 	home     string
 }
 
-// UserOf returns the user with a number. One that the machine has no entry of has the group that is
-// given, and no home.
+// UserOf returns the user with a number. A user without an entry on the machine has the given
+// group, and no home.
 func UserOf(uid, gid uint32) *User {
 	out := &User{UID: uid, GID: gid, name: strconv.FormatUint(uint64(uid), 10), home: "/"}
 	u, err := user.LookupId(out.name)
@@ -26,7 +26,7 @@ func UserOf(uid, gid uint32) *User {
 		return out
 	}
 	out.name, out.home = u.Username, u.HomeDir
-	if c, err := Credential(u); err == nil { // without its groups a user may do less
+	if c, err := Credential(u); err == nil { // without its groups, a user has fewer rights
 		out.GID, out.groups = c.Gid, c.Groups
 	}
 	return out
