@@ -96,7 +96,7 @@ func TestSignals(t *testing.T) {
 		t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 		for i, s := range c.signals {
 			if i > 0 {
-				stderr.wait("stopping when what runs has finished")
+				stderr.wait("stopping when running calls have finished")
 			}
 			_ = cmd.Process.Signal(s)
 		}
