@@ -13,8 +13,8 @@ import (
 
 // host is a machine, or a directory that looks like one, whose users and groups are managed.
 type host struct {
-	root   string                    // called before each change
-	before func(argv []string) error // is asked before each change
+	root   string                    // "" is the machine itself
+	before func(argv []string) error // called before each change
 	// rows of files that were read for a batch, nil: each file is read on use
 	read map[string]table
 }
@@ -95,7 +95,7 @@ type account struct {
 	primary                        string // the name of the group gid, if it has one
 	groups                         []string
 	hash, expires                  string
-	noHash                         bool    // /etc/shadow should have the user's hash, and does not have the user
+	noHash                         bool    // /etc/shadow lacks the user, whose hash it should have
 	ages                           []int64 // the values of ages; -1: not set
 }
 

@@ -16,7 +16,7 @@ const (
 	maxSingle = 64 << 20 // bytes that are sent in one request
 	partSize  = 16 << 20 // bytes of a part, as long as maxParts are enough
 	maxParts  = 10_000
-	slice     = 20 * time.Second // how long one call sends parts before it yields to other resources
+	slice     = 20 * time.Second // how long one call sends parts before it yields to others
 )
 
 // object is the handler of aws::s3::Object.

@@ -151,7 +151,7 @@ func (t *target) headers(head *s3.HeadObjectOutput) (headers, error) {
 	if tags == nil && head.ETag != nil && (head.TagCount == nil || *head.TagCount > 0) {
 		var err error
 		tags, err = t.tags()
-		if awserr.Kind(err) == fault.Denied { // without the right to read tags, they cannot be preserved
+		if awserr.Kind(err) == fault.Denied { // unreadable tags cannot be preserved
 			t.ctx.Debug("tags that the object may have are not kept", "error", awserr.Text(err))
 			err = nil
 		}

@@ -55,7 +55,7 @@ func (m *multipart) send(h headers, head *s3.HeadObjectOutput) (provider.Result,
 	if now.ID == "" {
 		now.ID, err = m.begin(h)
 	} else {
-		if done, err = m.sent(now); awserr.Is(err, "NoSuchUpload") { // another process has aborted it
+		if done, err = m.sent(now); awserr.Is(err, "NoSuchUpload") { // another client aborted it
 			now.ID, err = m.begin(h)
 		}
 	}

@@ -63,7 +63,7 @@ func Run() provider.Definition {
 			Features: []string{"reload"},
 			Machine:  true,
 			Validate: validate,
-			Thing:    schema.SharedByIdentity("name"), // the only thing is the effect of the command
+			Thing:    schema.SharedByIdentity("name"), // the thing is the command's effect
 			Keeps:    schema.KeepsPaths("creates"),
 			Relations: []schema.Relation{
 				{Kind: schema.Require, Type: "acct::User",

@@ -286,7 +286,7 @@ func eachTar(r io.Reader, f func(unit) error) error {
 			u.kind = kindFile
 		case tar.TypeDir:
 			u.kind = kindDir
-			u.mode |= fs.FileMode(h.Mode & sticky) // keep the sticky bit of world-writable directories
+			u.mode |= fs.FileMode(h.Mode & sticky) // keep it on world-writable directories
 		case tar.TypeSymlink:
 			u.kind, u.target = kindLink, h.Linkname
 		case tar.TypeLink:

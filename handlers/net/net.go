@@ -258,7 +258,7 @@ func (w wanted) put(ls *textfile.Lines) {
 		missing = missing[1:]
 		w.rewrite(ls, i, e)
 	}
-	like := entry{} // a new line has the attributes of the first one, if the resource does not set them
+	like := entry{} // unset attributes of a new line are the first line's
 	if len(own) > 0 {
 		like, _ = parse(ls.At(own[0]))
 	}

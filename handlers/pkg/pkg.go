@@ -137,8 +137,8 @@ func thingOf(attrs map[string]any) schema.Thing {
 	}
 }
 
-// named makes a provider suit only resources that name it: a package of this name in another world is
-// another package.
+// named makes a provider suit only resources that name it: a package of the same name in another
+// package manager is another package.
 func named(name string) func(ctx *provider.Context) string {
 	return func(ctx *provider.Context) string {
 		if ctx.Desired().Attributes[provider.ProviderAttribute] != name {

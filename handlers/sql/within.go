@@ -62,7 +62,7 @@ func beingDropped(ctx context.Context, c *conn.Conn, database string, err error)
 	if !is(err, objectNotInState) { // the code also means that a database accepts no connections
 		return false
 	}
-	_ = c.Do(ctx, "", func(pg *pgconn.PgConn) error { // if it fails, the first error is more precise
+	_ = c.Do(ctx, "", func(pg *pgconn.PgConn) error { // after a failure, the first error is better
 		rows, err := query(ctx, pg,
 			"SELECT FROM pg_catalog.pg_database WHERE datname = $1 AND datconnlimit = $2::int",
 			database, strconv.Itoa(dropping))

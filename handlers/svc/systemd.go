@@ -222,7 +222,7 @@ func (s systemd) start(ctx context.Context, name string) error {
 	case now["SubState"] == autoRestart:
 		// a start would wait for the unit's whole restart delay
 		first = "stop"
-	case now["ActiveState"] == "failed": // a service that was started too often is not started again
+	case now["ActiveState"] == "failed": // or systemd refuses a service started too often
 		first = "reset-failed"
 	}
 	if first != "" {

@@ -68,7 +68,7 @@ func (s sysvinit) states(ctx context.Context, names []string) (map[string]state,
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		now.running = err == nil // any other exit code means that it is down, or that its state is unknown
+		now.running = err == nil // any other exit code: down, or unknown
 		known[name] = now
 	}
 	return known, nil
@@ -150,7 +150,7 @@ func (s sysvinit) enable(ctx context.Context, name string) error {
 		_, err := s.run(ctx, "update-rc.d", name, "defaults")
 		return err
 	}
-	_, err := s.run(ctx, "update-rc.d", name, "enable") // defaults does not change what was disabled
+	_, err := s.run(ctx, "update-rc.d", name, "enable") // defaults keeps disabled services disabled
 	return err
 }
 

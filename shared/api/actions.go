@@ -14,7 +14,8 @@ func (s *resources) Actions(ctx context.Context, env string, q ActionQuery) ([]A
 	return out, err
 }
 
-// actionsPage returns some actions, newest first, and the id before which to go on, "" at the end.
+// actionsPage returns some actions, newest first, and the id before which the next page begins, ""
+// at the end.
 func (s *resources) actionsPage(
 	ctx context.Context, env string, q ActionQuery,
 ) ([]Action, string, error) {

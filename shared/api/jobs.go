@@ -140,7 +140,7 @@ func (s *jobs) AskJob(ctx context.Context, env, id string, job ReadJob) (JobStat
 
 // crowded removes a new job if there are too many. The job is written before the jobs are counted,
 // since two concurrent requests would both find room otherwise. A crash before the removal leaves an
-// extra job, which goes on if it is polled, and stops counting after two minutes otherwise.
+// extra job. It continues if it is polled, and stops counting after two minutes otherwise.
 func (s *jobs) crowded(ctx context.Context, h *heldJob) error {
 	now := s.Engine.Clock.Now()
 	all, err := s.Jobs.Jobs(ctx, h.env, jobKey(""), now)

@@ -60,7 +60,7 @@ type ReadJob struct {
 	// Filter, if not empty, selects the resources of the version that are compared.
 	Filter []string `json:"filter,omitempty"`
 	Bundle *Bundle  `json:"bundle,omitempty"`
-	Whole  bool     `json:"whole,omitempty"` // values as long as they are
+	Whole  bool     `json:"whole,omitempty"` // values are not truncated
 	// Discover, if not nil, requests a discovery instead of a comparison.
 	Discover *Discover `json:"discover,omitempty"`
 }
@@ -329,7 +329,7 @@ type Report struct {
 	Gate *Gate `json:"gate,omitempty"`
 	// the first changes
 	Changes    []Changed            `json:"changes"`
-	More       int                  `json:"more,omitempty"` // how many more there were
+	More       int                  `json:"more,omitempty"` // the number of further changes
 	Counts     map[state.Status]int `json:"counts"`
 	DurationMS int64                `json:"duration_ms"`
 	// Superseded is the version that was released during the wait for this one; 0: none.

@@ -101,7 +101,7 @@ func (a *agentRunner) serveAgent(ctx context.Context, c home.Config, agent strin
 	if err != nil {
 		return err
 	}
-	if _, err := h.State.Env(ctx, a.env); err != nil { // report wrong credentials or names immediately
+	if _, err := h.State.Env(ctx, a.env); err != nil { // report wrong credentials or names early
 		return err
 	}
 	server := &worker.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock,

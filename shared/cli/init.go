@@ -63,7 +63,7 @@ func begin(dir string) ([]string, error) {
 				WithHint("name another directory, or remove it")
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { // all users who work on a project need access to it
+	if err := os.MkdirAll(dir, 0o755); err != nil { // all users of a project need access
 		return nil, fault.Wrap(fault.Unavailable, "make a directory", err)
 	}
 	var out []string

@@ -287,7 +287,7 @@ func (p *planner) validateCommand() *cobra.Command {
 				return err
 			}
 			problems := in.check(in.model)
-			if secrets && pick(p.api, "SOUTHBOUND_API", project.API, "") == "" { // otherwise the server knows
+			if secrets && pick(p.api, "SOUTHBOUND_API", project.API, "") == "" { // else the server knows
 				problems = append(problems, in.model.UnsetSecrets(func(ref resource.Secret) error {
 					_, err := local.ReadSecret(ref)
 					return err

@@ -209,7 +209,7 @@ func (ic *instanceCommands) event(e *orders.Event) {
 		oneLine(what),
 	)
 	if e.Message != "" {
-		ic.printf("%s%s\n", strings.Repeat(" ", 27), oneLine(e.Message)) // below the message of the event
+		ic.printf("%s%s\n", strings.Repeat(" ", 27), oneLine(e.Message)) // below the event
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // waited is the result of waiting for the environment.
 type waited struct {
 	Progress api.Progress
-	Stuck    bool // the remaining resources wait because their agents are paused or the environment is halted
+	Stuck    bool // the rest waits for a paused agent or a halted environment
 	Did      did
 	Scope    *scope    // the resources that the command selected; nil: everything
 	Gate     *api.Gate // the gate that ended the command between waves; nil: none did
@@ -115,7 +115,7 @@ func (w *waiter) wait(ctx context.Context, of asked) (waited, error) {
 		return waited{}, err
 	}
 	what, err := w.did(ctx, of)
-	what.fixed = d.Fixed // the worker knows which corrections followed a failure, and were not drift
+	what.fixed = d.Fixed // the worker excludes corrections after a failure
 	return waited{Progress: api.ProgressOf(w.env, d.Progress), Stuck: d.Stuck, Did: what}, err
 }
 

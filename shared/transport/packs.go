@@ -236,7 +236,7 @@ func (b brought) connect(ctx context.Context, agent string, given map[string]any
 		case v == nil:
 		default:
 			var ok bool
-			if options[o.Name], ok = fitting(compiled.DataType, v); !ok { // the error omits the value, which may be a secret
+			if options[o.Name], ok = fitting(compiled.DataType, v); !ok { // the value may be a secret
 				return nil, fault.New(fault.Invalid, "connect", "the option %s is not a valid %s",
 					o.Name, o.Type).WithHint("%s", b.hint(diag.Problem{Attribute: o.Name}))
 			}

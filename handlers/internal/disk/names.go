@@ -38,7 +38,6 @@ func Shown(name string) string {
 }
 
 // Split returns the directory of a path and its name in it; the root is "." in itself.
-// itself.
 func Split(path string) (dir, base string) {
 	i := strings.LastIndexByte(path, '/')
 	switch {

@@ -18,7 +18,7 @@ import (
 // one; tests stop or fail each call, run code before it, or disable features that some file systems
 // lack.
 type System struct {
-	Before func(call string) error // is asked before each call; its error becomes that of the call
+	Before func(call string) error // called before each call; its error becomes that of the call
 	Self   int                     // the user of tests; 0: the one of this process
 }
 

@@ -105,7 +105,8 @@ func checkNames(e *env) error {
 	return nil
 }
 
-// checkUpdates requires that the Updates of the case change only attributes that an update can change.
+// checkUpdates requires that the Updates of the case change only attributes that an update can
+// change.
 func checkUpdates(e *env) error {
 	full, err := e.checked(e.Attributes)
 	if err != nil {

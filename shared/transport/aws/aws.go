@@ -199,7 +199,7 @@ func load(ctx context.Context, agent string, o Options) (*session, error) {
 		return nil, fault.Wrap(fault.Invalid, "read the AWS configuration", err)
 	}
 	in := &session{}
-	if b, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok { // the SDK's default client cannot be closed
+	if b, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok { // a BuildableClient has no Close
 		own := &http.Client{Transport: b.GetTransport(),
 			CheckRedirect: func(*http.Request,
 				[]*http.Request) error {

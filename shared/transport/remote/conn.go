@@ -64,7 +64,7 @@ func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duratio
 	c.ctx, c.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	pulse := NewPulse(in, beat)
 	r := newFrameReader(pulse)
-	unwatch := context.AfterFunc(ctx, c.close) // a canceled caller does not wait for a peer that hangs
+	unwatch := context.AfterFunc(ctx, c.close) // a canceled caller does not wait for a hanging peer
 	defer unwatch()
 	err := c.greet(r)
 	if err == nil {
@@ -332,7 +332,7 @@ func (c *Conn) end(m done) {
 	if p.err = m.Err.err(); p.err == nil {
 		for _, a := range p.answers {
 			if a == nil {
-				p.answers = nil // the handler answered for fewer than it was asked for
+				p.answers = nil // the handler answered fewer items than requested
 				break
 			}
 		}

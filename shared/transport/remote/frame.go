@@ -20,7 +20,7 @@ const (
 	kindCall                     // engine: call, followed by its items
 	kindItem                     // engine: item
 	kindCancel                   // engine: cancel
-	kindData                     // engine: data, a piece of a file that was asked for
+	kindData                     // engine: data, a requested piece of a file
 	kindAnswer                   // machine: answer, to one item
 	kindDone                     // machine: done, behind all answers of a call
 	kindLog                      // machine: logged
@@ -69,7 +69,7 @@ func (f *frameReader) next() (kind, []byte, error) {
 		return 0, nil, fault.New(fault.Damaged, "read frame", "a frame of the unknown kind %d", k)
 	}
 	if f.body.Cap() > 1<<20 {
-		f.body = bytes.Buffer{} // a large one is not kept
+		f.body = bytes.Buffer{} // a large buffer is not kept
 	}
 	f.body.Reset()
 	// The buffer grows with the received bytes, not with the announced size.

@@ -18,7 +18,7 @@ import (
 // connection was lost, and its work must not overlap with the next calls.
 type Running struct {
 	PID   int    `cbor:"1,keyasint,omitempty"`
-	Began string `cbor:"2,keyasint,omitempty"` // distinguishes it from a later process with that number; "": unknown
+	Began string `cbor:"2,keyasint,omitempty"` // distinguishes processes that reuse a PID; "": unknown
 }
 
 // current is this process.

@@ -103,7 +103,7 @@ func Start(t *testing.T, login, more string, prefix ...string) *Server {
 		"UsePAM no\nPidFile none\nPermitRootLogin yes\nPasswordAuthentication yes\nLogLevel "+
 		"VERBOSE\n"+
 		more+"SetEnv "+NoStart+"\n", 0o600) // the first SetEnv counts
-	log, err := os.Create(filepath.Join(dir, "log")) // a file: a process that outlives sshd may keep it open
+	log, err := os.Create(filepath.Join(dir, "log")) // a file: it may stay open after sshd
 	if err != nil {
 		t.Fatal(err)
 	}
