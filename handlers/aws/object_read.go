@@ -172,8 +172,8 @@ func (t *target) content(want any, head *s3.HeadObjectOutput) any {
 }
 
 // hashOf returns the SHA-256 of the bytes of an object, "" if S3 does not know it. The entity tag
-// is no such hash: it is an MD5 of the bytes for some objects, and another value for objects that
-// are encrypted or were uploaded in parts.
+// is no such hash. It is an MD5 of the bytes only for objects that are neither encrypted nor
+// uploaded in parts.
 func hashOf(head *s3.HeadObjectOutput) string {
 	if size(head) == 0 {
 		sum := sha256.Sum256(nil)

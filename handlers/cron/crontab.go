@@ -16,7 +16,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// store contains the jobs: a place that begins with / is a file, and any other is the crontab of
+// store contains the jobs. A place that begins with / is a file. Any other place is the crontab of
 // the user of that name, which only the program crontab may read and write.
 type store struct {
 	textfile.Editor

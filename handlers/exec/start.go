@@ -24,8 +24,9 @@ type ended struct {
 	output []string // see bounded.pieces
 }
 
-// why returns ": " and the line of the output that explains a failure, for an error: the first line
-// that reads like an error, since later lines often report consequences, or else the last line.
+// why returns ": " and the line of the output that explains a failure, for an error. This is the
+// first line that reads like an error, since later lines often report consequences. If there is
+// none, it is the last line.
 func (e ended) why() string {
 	for _, piece := range e.output {
 		for line := range strings.Lines(piece) {

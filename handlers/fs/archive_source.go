@@ -70,8 +70,8 @@ func openOrFollow(path string, givers *[]uint32) (f *os.File, next string, err e
 	return nil, target, err
 }
 
-// given rejects an archive that is no regular file, or to which another user's link leads although
-// the file is not that user's: such a user could otherwise have unreadable files read.
+// given rejects an archive that is no regular file. It also rejects a link of a user to whom the
+// file does not belong: such a user could otherwise have unreadable files read.
 func given(f *os.File, path string, givers []uint32) error {
 	var st unix.Stat_t
 	err := unix.Fstat(int(f.Fd()), &st)

@@ -424,8 +424,8 @@ func (t *unpacked) ownLink(name string) error {
 // twice.
 var errOther = errors.New("other bytes")
 
-// blocked returns an error if a directory is at the path of a file or a link of the archive, or a
-// file at the path of a directory: a person may have made it.
+// blocked returns an error if a directory is at the path of a file or a link of the archive, or the
+// reverse. A person may have made it.
 func (t *unpacked) blocked(e entry) error {
 	info, err := t.root.Lstat(e.Name)
 	switch {

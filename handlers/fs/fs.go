@@ -3,8 +3,8 @@
 // All three are changed crash-safely: a crash of the program or of the machine at any instant
 // leaves either the old or the desired state. A change that a call has reported as done is on the
 // disk: contents are synced before they become visible, and directories after. New things first get
-// a hidden name, which is derived from the final name (see package disk), so the next run finds and
-// removes the remains of a crash.
+// a hidden name, which is derived from the final name (see package disk). The next run therefore
+// finds and removes the remains of a crash.
 //
 // The last part of a path is never followed if it is a symbolic link; the directories above it are,
 // as usual. Extended attributes, including access lists, are preserved when a file is replaced, if

@@ -77,8 +77,8 @@ func Line() provider.Definition {
 	}
 }
 
-// lineThing names the managed lines by the property that distinguishes them from other lines of the
-// file: their text, the expression that finds them, or the markers around them.
+// lineThing names the managed lines by the property that finds them in the file: their text, the
+// matching expression, or the markers around them.
 func lineThing(attrs map[string]any) schema.Thing {
 	path, known := attrs["path"].(string)
 	if !known || path == "" {

@@ -17,7 +17,7 @@ import (
 )
 
 // A kept plan is rejected if a thing that it would remove has changed. The bytes themselves are not
-// read for that, as there may be very many: the mark of a file is made of metadata that its file
+// read for that, as there may be very many. The mark of a file consists of metadata that its file
 // system changes whenever the bytes change.
 
 // markOf returns a text that changes with the bytes of a file, its owner or its mode.

@@ -20,8 +20,9 @@ func (f file) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 	return wouldWrite(f.sys, planned)
 }
 
-// Noop implements provider.Nooper: it checks that the parent directory exists and may be written,
-// or the directory itself if entries would be removed, and that it is empty if it has to be.
+// Noop implements provider.Nooper. It checks that the parent directory exists and may be written,
+// or the directory itself if entries would be removed. It also checks that a directory is empty if
+// it has to be.
 func (d directory) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 	if err := wouldUndo(ctx, d.sys, planned); err != nil {
 		return err

@@ -113,7 +113,8 @@ func (m *cutMove) concerns(name string) bool {
 }
 
 // isLeft reports whether the move may have left a file in its current state, so that it has no work
-// of a person: the file is missing, equals its form in one of the commits, or is a prefix of that.
+// of a person. The file is then missing, equal to its form in one of the commits, or a prefix of
+// that.
 func (m *cutMove) isLeft(name string) (bool, error) {
 	if is, known := m.states[name]; known {
 		return is, nil
@@ -307,7 +308,7 @@ func (g *change) wrote() error {
 }
 
 // dirty returns the files whose times or sizes differ from the index. Git compares no content for
-// that, so a truncated file is among them even if its filter hides this. dirty also returns the
+// that, so a truncated file is among them even if its filter hides this. The result includes the
 // existing files that the move had to remove.
 func (g *checkout) dirty(m *cutMove) ([]string, error) {
 	hidden, err := g.hiddenFiles()

@@ -12,9 +12,9 @@ import (
 	"southbound/shared/provider"
 )
 
-// removable rejects the removal of a checkout that has data which exists nowhere else: files that
-// are not committed, and objects of repositories that their remotes never had. That covers commits
-// on branches and on none, stashes, tags, notes, and objects that only an index or a reflog has.
+// removable rejects the removal of a checkout with data that exists nowhere else: uncommitted
+// files, and objects of repositories that their remotes never had. That covers commits on branches
+// and on none, stashes, tags, notes, and objects that only an index or a reflog has.
 func (g *change) removable() error {
 	if g.local == "discard" {
 		return nil

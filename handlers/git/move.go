@@ -112,8 +112,8 @@ func (g *change) bringCommit(to target, have work) error {
 	return g.move(to, have)
 }
 
-// move checks a commit out. Refs in the repository record the move while it runs, so that files
-// that a crash or a full disk leaves are not mistaken for the work of a person.
+// move checks a commit out. Refs in the repository record the move while it runs. Files that a
+// crash or a full disk leaves are then not mistaken for the work of a person.
 func (g *change) move(to target, have work) error {
 	how := manner{force: g.local == "discard", all: g.local == "discard"}
 	if have.ours {

@@ -102,7 +102,7 @@ func (w *work) addLeft(m *cutMove) error {
 }
 
 // ownTree rejects a repository whose setting core.worktree names a directory other than that of the
-// checkout: git looks for changes in the former, and a purge removes the latter.
+// checkout. Git looks for changes in the former, and a purge removes the latter.
 func (g *checkout) ownTree() error {
 	const hint = "unset core.worktree and core.bare in it"
 	out, err := g.ask(g.path, "rev-parse", "--show-toplevel")

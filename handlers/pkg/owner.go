@@ -15,10 +15,10 @@ import (
 )
 
 // owner returns the user that must run programs that work on a root: its owner. The files in the
-// root, such as an interpreter, settings or links, are code of any user who can write there, and
-// must not get more rights than that user. nil is the user of this process. parts are patterns of
-// the files that determine which code runs; all of them must belong to one owner, or to the
-// superuser.
+// root, such as an interpreter, settings or links, are code of any user who can write there. That
+// code must not get more rights than that user. A nil result is the user of this process. The
+// parameter parts has patterns of the files that determine which code runs. All of them must belong
+// to one owner, or to the superuser.
 func (p place) owner(parts ...string) (*tool.User, error) {
 	if p.root == "" {
 		return nil, nil
@@ -49,9 +49,9 @@ func (p place) owner(parts ...string) (*tool.User, error) {
 // system rejects a root in which code of another user would run as the superuser. Package managers
 // of a system have to run as the superuser there: they chroot, and give files to other users. The
 // files in the root determine the code that runs, even before the chroot and outside of it: apt,
-// dnf and apk read settings there, including hooks and plugins. Ignoring the settings of a root
-// would not help: the scripts of packages run the root's programs, and some settings have to be
-// those of the root.
+// dnf and apk read settings, hooks and plugins there. Ignoring the settings of a root would not
+// help: the scripts of packages run the root's programs, and some settings have to be those of the
+// root.
 func (p place) system(parts ...string) error {
 	who, err := p.owner(append([]string{"bin", "sbin", "lib", "usr", "usr/bin", "usr/sbin",
 		"usr/lib", "etc", "var", "var/lib", "var/cache"}, parts...)...)

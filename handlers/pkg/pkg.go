@@ -311,8 +311,8 @@ func asksLatest(items []item) bool {
 	return slices.ContainsFunc(items, func(i item) bool { return i.version == latest })
 }
 
-// despite returns nil instead of the package manager's error if all items have their desired state:
-// another package, which cannot be set up, makes each of its runs fail.
+// despite returns nil instead of the package manager's error if all items have their desired state.
+// Another package, which cannot be set up, may make each of its runs fail.
 func (h handler) despite(ctx *provider.Context, err error, visible bool, done func() error) error {
 	if ctx.Err() != nil || !visible || done() != nil {
 		return err

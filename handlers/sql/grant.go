@@ -22,9 +22,9 @@ const (
 	all   = "ALL"
 )
 
-// kind is a kind of object on which privileges can be granted. Its query returns for each selected
-// object of the database: the schema and the name, its name in a statement, its privileges, its
-// owner, and the letter of the server for the default privileges of an owner.
+// kind is a kind of object on which privileges can be granted. Its query selects objects of the
+// database by schema and name. For each object, it returns the name in a statement, the privileges,
+// the owner, and the letter by which the server finds the default privileges of an owner.
 type kind struct{ name, word, query string }
 
 func kinds() []kind {

@@ -28,8 +28,8 @@ type systemd struct {
 const (
 	// waitFor is how long to wait for a start or stop of a service before other work continues.
 	waitFor = 5 * time.Second
-	// watchStart is how long a service without a readiness signal is watched: a service with a
-	// wrong setup ends immediately, and the type of the unit requires only that it begins.
+	// watchStart is how long a service without a readiness signal is watched. A service with a
+	// wrong setup ends immediately, and the type of its unit requires only that it begins.
 	watchStart = 500 * time.Millisecond
 	pollEvery  = 25 * time.Millisecond
 )

@@ -378,8 +378,8 @@ func (h *heldJob) end(ctx context.Context, e jobEnd, why error) error {
 		h.rec.Part.Ended = &e
 		return h.write(ctx)
 	}
-	// The file comes before the record that names it: after a crash in between the job is not over,
-	// and the next worker does the last slice again.
+	// The file comes before the record that names it. After a crash in between, the job is not
+	// over, and the next worker does the last slice again.
 	var err error
 	if h.rec.Outcome, err = h.s.storeJSON(ctx, e); err != nil {
 		return err

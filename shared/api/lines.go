@@ -83,9 +83,9 @@ func SummaryOf(planned []deploy.PlannedChange) map[string]int {
 }
 
 // PlanEnd is the last line of a plan: the number of resources by action, and the number of
-// resources that would fail. For resources whose action is none, it counts those that reload, are
-// only compared and differ, are moved from another id without a change, or are known later, after
-// other resources have changed.
+// resources that would fail. For resources whose action is none, it counts those that reload, those
+// that are only compared and differ, and those that are moved from another id without a change. It
+// also counts those that are known later, after other resources have changed.
 type PlanEnd struct {
 	Summary map[string]int `json:"summary"`
 	// Read reports whether the plan was compared with reality.

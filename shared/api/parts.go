@@ -90,8 +90,8 @@ func unfinished(parts []*heldJob) []*heldJob {
 	return slices.DeleteFunc(slices.Clone(parts), func(p *heldJob) bool { return p.rec.over() })
 }
 
-// drive continues parts. It notifies runners again of parts that no runner has taken, offers parts
-// whose runner sends no heartbeat to another runner, and ends parts that no runner takes.
+// drive continues parts. It notifies runners again of parts that no runner has taken. A part whose
+// runner sends no heartbeat is offered to another runner. A part that no runner takes is ended.
 func (s *jobs) drive(ctx context.Context, parts []*heldJob) error {
 	now := s.Engine.Clock.Now()
 	for _, p := range unfinished(parts) {

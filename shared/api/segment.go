@@ -16,7 +16,7 @@ func segment(name string) string {
 	return strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
 }
 
-// oneSegment accepts slashes in ids of resources and names of parameters in a path: people write
+// oneSegment accepts slashes in ids of resources and names of parameters in a path. People write
 // them unescaped, and gateways forward a path in which %2F has become a slash.
 func oneSegment(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -109,8 +109,8 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// trusted reports whether a file or directory that a search has found may determine where a command
-// works: it belongs to the user or to root, and not every user may write in its directory.
+// trusted reports whether a found file or directory may determine where a command works: it belongs
+// to the user or to root, and not every user may write in its directory.
 func trusted(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -174,8 +174,9 @@ func inside(dir string) []string {
 	return out
 }
 
-// projectAround returns the project directory of a command without a path: the nearest one with a
-// project file or a data directory from start upward, otherwise the only one in start.
+// projectAround returns the project directory of a command without a path: the nearest directory,
+// from start upward, with a project file or a data directory. If there is none, it is the only one
+// in start.
 func (l *location) projectAround(start string) string {
 	if dir, ok := search(start, upward(start), entryOf); ok {
 		return dir

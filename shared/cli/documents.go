@@ -61,7 +61,7 @@ func (d *documents) model(
 	return d.compiled(ctx, path, noStd, say, nil, nil)
 }
 
-// modelFor compiles a model for services, shows the output that it prints, and passes s to it.
+// modelFor compiles a model with the services s. The output that the model prints is shown.
 func (d *documents) modelFor(
 	ctx context.Context, path string, s *lsm.Services,
 ) (*compile.Compiled, error) {

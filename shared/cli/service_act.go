@@ -355,7 +355,7 @@ func (oc *orderCommands) placed(
 }
 
 // judge reports on standard error why an instance is in a state of failure, or which steps failed
-// since it had the requested version, and sets the exit code.
+// since it had the requested version. It also sets the exit code.
 func (oc *orderCommands) judge(
 	ctx context.Context, o api.Orders, i *orders.Instance, asked int64,
 ) {

@@ -44,7 +44,7 @@ func graceOf() (time.Duration, error) {
 	return d, nil
 }
 
-// watch ends the program after it was asked to stop, if it is asked again or takes too long: a
+// watch ends the program after it was asked to stop, if it is asked again or takes too long. A
 // handler, a machine or a disk may hang. No data is lost, as after a crash. Calling the result ends
 // the watch.
 func (s *session) watch(ctx context.Context) (stop func()) {

@@ -78,9 +78,9 @@ func fitted(line string, columns int) string {
 // harmless.
 type painted string
 
-// harmless returns the arguments of a format with control characters escaped, because ids, reasons
-// and log lines come from documents and from managed machines and must not control the terminal.
-// Line breaks and tabs are kept, except in ids.
+// harmless returns the arguments of a format with control characters escaped. Ids, reasons and log
+// lines come from documents and from managed machines, and must not control the terminal. Line
+// breaks and tabs are kept, except in ids.
 func harmless(args []any) []any {
 	out := make([]any, len(args))
 	for i, arg := range args {

@@ -126,14 +126,14 @@ const (
 	// end of long work is noticed a little later, and the number of requests grows with the
 	// logarithm of the time.
 	pollEvery = 8
-	// quickPoll is the longest pause that is half of the elapsed waiting time: the end of quick
+	// quickPoll is the longest pause that is half of the elapsed waiting time. The end of quick
 	// work is noticed soon, and work of a second or two does not cause constant requests.
 	quickPoll = 250 * time.Millisecond
 	// outage is how long a server may be unable to answer. If too many functions run concurrently,
 	// that of the API is throttled, too, and the requested work continues during that time.
 	outage = time.Minute
 	// stuckAfter is how long progress must be missing until the remaining work is assumed to wait
-	// for a paused agent, if that does not follow from the agents alone.
+	// for a paused agent. It applies if that does not follow from the agents alone.
 	stuckAfter = 5 * time.Second
 )
 

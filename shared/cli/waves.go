@@ -30,10 +30,10 @@ type round struct {
 	do func(wave []string, last bool) error
 }
 
-// eachWave requests the work of each wave, and waits for it. With --batch it stops, and leaves the
-// remaining agents unchanged, if a wave has left an unhealthy resource that matches, or if the gate
-// after the wave is closed. It always stops at a wave that is rejected. A rejection of the first
-// wave is returned as an error, as nothing was done.
+// eachWave requests the work of each wave, and waits for it. With --batch it stops if a wave has
+// left an unhealthy resource that matches, or if the gate after the wave is closed. The remaining
+// agents are then left unchanged. It always stops at a wave that is rejected. A rejection of the
+// first wave is returned as an error, as nothing was done.
 func (v *waves) eachWave(ctx context.Context, r round) (done waited, err error) {
 	waves := r.waves
 	if len(waves) == 0 {
@@ -117,8 +117,8 @@ func (v *waves) refusedLate(err error, number int, rest []string) {
 	v.code = exitUnhealthy
 }
 
-// refusedFirst reports that the first wave of an apply was rejected, although all waves were
-// possible when they were planned, so that the rejection is no mistake of the user.
+// refusedFirst reports that the first wave of an apply was rejected. All waves were possible when
+// they were planned, so the rejection is no mistake of the user.
 func (v *waves) refusedFirst(err error) {
 	if isRefused(err) {
 		v.complain("the first wave was refused, although all could be done when they were planned; " +

@@ -64,8 +64,8 @@ func describedIn(m *model.Model) []string {
 	return out
 }
 
-// workloadOf returns the agents with work of an export, from a plan that was made without reading
-// and, if the machines were read, from one that was made with reading (nil: they were not).
+// workloadOf returns the agents with work of an export. plan was made without reading; read, unless
+// it is nil, was made after the machines were read.
 func workloadOf(x deploy.Export, f waveFlags, plan, read []deploy.PlannedChange) workload {
 	w := workload{known: agentsIn(plan)}
 	if f.batch == "" {

@@ -45,8 +45,8 @@ var ErrSkip = errors.New("skipped by its handler")
 // missing here, such as a program. The run ends as unavailable and is retried.
 var ErrUnavailable = errors.New("its handler cannot be run here")
 
-// ErrNothingMade, wrapped in the error of a Create, reports that certainly nothing was created, so
-// that no lookup is needed: the target has refused, or was never reached.
+// ErrNothingMade, wrapped in the error of a Create, reports that certainly nothing was created: the
+// target has refused, or was never reached. No lookup is needed then.
 var ErrNothingMade = errors.New("nothing was made")
 
 // ErrUndecided, wrapped in the error of a Finder, reports that the result of a create cannot be

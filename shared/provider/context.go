@@ -154,9 +154,9 @@ func (c *Context) Released() int { return c.opts.Released }
 // Reloading reports whether a required resource has changed, so that Reload follows.
 func (c *Context) Reloading() bool { return c.opts.Reload }
 
-// SetChange sets the change of the run, for handlers whose knowledge is more precise than the
-// engine's inference from the calls: an update that had to replace the thing, or that found nothing
-// left to do. Two different changes in a run are an error of the run.
+// SetChange sets the change of the run, for handlers that know it better than the engine, which
+// infers it from the calls. Examples are an update that had to replace the thing, or that found
+// nothing left to do. Two different changes in a run are an error of the run.
 func (c *Context) SetChange(change diff.Change) { c.host.Override(change) }
 
 // SetProvider sets which of several providers serves the run, and the reason, if another component
@@ -247,8 +247,8 @@ func (c *Context) Fact(name, value string) {
 	c.run.known[name] = value
 }
 
-// Known returns a fact of the resource that this run has recorded, or that an earlier run has
-// recorded and the handler remembers; "" if there is none.
+// Known returns a fact of the resource, "" if there is none. The fact was recorded by this run, or
+// by an earlier run if the handler remembers it.
 func (c *Context) Known(name string) string {
 	if c.run == nil {
 		return ""

@@ -3,8 +3,8 @@ package provider
 import "context"
 
 // ListKeeper is a Host that caches lists for a run of a lane. It rebuilds a list that is too old
-// for the resource of a Context: the resource was requested or changed, or one of its requirements
-// has ended, since the start of the list's build.
+// for the resource of a Context. That is so if, since the build began, the resource was requested
+// or changed, or one of its requirements has ended.
 type ListKeeper interface {
 	// Listed returns the list of a key, or builds it. If another call is building it, Listed waits
 	// for that until ctx ends. size is its approximate number of bytes.

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// MachineFacts returns the facts by which providers are chosen: os (linux), arch (amd64), and, if
-// the machine declares them, distribution (debian), family (the distribution and those it is like:
-// "ubuntu debian"), version (12) and init (systemd, runit, sysvinit, ...: the program that runs as
-// process 1).
+// MachineFacts returns the facts by which providers are chosen: os (linux) and arch (amd64). If the
+// machine declares them, it also returns distribution (debian), family (the distribution and those
+// it is like: "ubuntu debian"), version (12) and init (systemd, runit, sysvinit, ...: the program
+// that runs as process 1).
 func MachineFacts() map[string]string {
 	facts := map[string]string{"os": runtime.GOOS, "arch": runtime.GOARCH}
 	for _, path := range []string{"/etc/os-release", "/usr/lib/os-release"} {

@@ -120,9 +120,10 @@ type DeleteRequest struct {
 type Observation struct {
 	Exists     bool
 	Attributes map[string]any
-	// Mark, unless it is empty, changes whenever a part of the thing changes that no attribute
-	// reports and that a delete or an update destroys: the bytes of a removed file, or the entries
-	// of a directory. A kept plan is rejected if Mark has changed. Only a dry run uses it.
+	// Mark, unless it is empty, identifies the parts of the thing that no attribute reports and
+	// that a delete or an update destroys: the bytes of a removed file, or the entries of a
+	// directory. It changes whenever they do. A kept plan is rejected if Mark has changed. Only a
+	// dry run uses it.
 	Mark string
 }
 
@@ -202,9 +203,9 @@ type FactReader interface {
 	Facts(ctx *Context, req ReadRequest) (map[string]string, error)
 }
 
-// Finder determines the result of a create that may have happened and was not recorded. found is
-// false only if it is certain that this token created nothing, or that repeating the create with it
-// makes no second thing. See ErrUndecided.
+// Finder determines the result of a create that may have happened and was not recorded. It returns
+// found as false only if it is certain that this token created nothing, or that repeating the
+// create with it makes no second thing. See ErrUndecided.
 type Finder interface {
 	FindCreated(ctx *Context, req CreateRequest) (found bool, err error)
 }

@@ -15,9 +15,9 @@ import (
 )
 
 // ServeMachine is the other end of transports that reach machines: it calls handlers here for an
-// engine elsewhere until in ends or the process receives a signal, see remote.Server. version is
-// the program's version. A program that is installed on machines calls ServeMachine if its only
-// argument is MachineArgument.
+// engine elsewhere until in ends or the process receives a signal. See remote.Server. The parameter
+// version is the program's version. A program that is installed on machines calls ServeMachine if
+// its only argument is MachineArgument.
 func ServeMachine(ctx context.Context, definitions []provider.Definition, version string,
 	in io.Reader, out io.Writer) error {
 	// A closed pipe is an error of the write; it must not end the process before handlers have

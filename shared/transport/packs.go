@@ -33,9 +33,9 @@ type brought struct {
 const agentOption = "agent_name"
 
 // BroughtBy returns the transports that come with definitions. It returns all problems together, as
-// diag.Problems in which Resource is the name of the type: problems of the transports, types that
-// name transports which do not exist, and, if there are any of these, also the other problems of
-// the types.
+// diag.Problems in which Resource is the name of the type. These are problems of the transports,
+// and types that name transports which do not exist. If there are any, the other problems of the
+// types are added.
 func BroughtBy(definitions []provider.Definition) (Packs, error) {
 	out := Packs{map[string]brought{}}
 	var problems diag.Problems

@@ -246,9 +246,9 @@ func (d *Folder) Temporary(base string, seen bool) (f File, named bool, err erro
 	return f, err == nil, err
 }
 
-// Disinherit removes the access lists that a new file or directory has inherited, if the directory
-// belongs to an untrusted user other than the new owner (-1: the creating user): that user would
-// have rights to the new thing.
+// Disinherit removes the inherited access lists of a new file or directory, which owner will own
+// (-1: the creating user). It does so if the parent directory belongs to another, untrusted user,
+// who would otherwise have rights to the new thing.
 func (d *Folder) Disinherit(f File, owner int) error {
 	var in unix.Stat_t
 	if err := unix.Fstat(d.FD, &in); err != nil {

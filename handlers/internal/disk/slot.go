@@ -34,10 +34,11 @@ func (d *Folder) TidyBackup(base, suffix string) error {
 	return d.Tidy(base + suffix)
 }
 
-// KeepOld gives the thing that will be replaced or removed a second name, as a backup: the first
-// free one of "motd.bak", "motd.bak.1", and so on, so that no backup is lost. It copies nothing if
-// the system permits hard links. The file keeps its own name until then, so a crash leaves it in
-// place. Bytes that already have a backup, for example from an interrupted run, get no second one.
+// KeepOld gives the thing that will be replaced or removed a second name, as a backup. This is the
+// first free one of "motd.bak", "motd.bak.1", and so on, so that no backup is lost. It copies
+// nothing if the system permits hard links. The file keeps its own name until then, so a crash
+// leaves it in place. Bytes that already have a backup, for example from an interrupted run, get no
+// second one.
 func (s *Slot) KeepOld() error {
 	suffix := s.Suffix
 	if suffix == "" {

@@ -1,7 +1,7 @@
 // Package disk changes the entries of a directory, only through open directories and files. It does
 // not follow symbolic links where that is unsafe, and a change that is reported as done is on the
-// disk. New things first get a hidden name that is derived from the final one (see Leftover), so
-// that the next run finds and removes the remains of a crash.
+// disk. New things first get a hidden name that is derived from the final one (see Leftover). The
+// next run therefore finds and removes the remains of a crash.
 package disk
 
 import (

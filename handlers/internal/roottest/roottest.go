@@ -14,7 +14,7 @@ const inside = "SOUTHBOUND_ROOTTEST"
 
 // Main runs the tests of a package, for its TestMain, and returns the exit code. If a user other
 // than the superuser starts them, they are restarted as the superuser of a user namespace, with a
-// mount namespace of their own: they may mount and change the root there, but give files to no
+// mount namespace of their own. There they may mount and change the root, but give files to no
 // other user. Temporary directories are in memory if the system has such a place: programs that
 // sync each of their files would wait for a disk.
 func Main(m *testing.M) int {

@@ -142,7 +142,7 @@ func (h Texts) real(where string) string {
 }
 
 // ApplyBatch implements provider.BatchApplier. If a check rejects the file as a whole, each of its
-// changes is tried separately, to find the one that causes the error, and to make the others.
+// changes is tried separately. This finds the change that causes the error, and makes the others.
 func (h Texts) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
 	out := make([]provider.Applied, len(items))
 	of := map[string][]int{}

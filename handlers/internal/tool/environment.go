@@ -8,7 +8,7 @@ import (
 
 // handedOn returns the variables of this process that programs receive: those for paths, and those
 // for reaching servers. Other variables may be secrets of the form env:NAME, or the token of the
-// API: they must not reach a daemon that is started, or a script of a package.
+// API. They must not reach a daemon that is started, or a script of a package.
 func handedOn() []string {
 	return variables(func(name string) bool {
 		return slices.Contains(names(), name) || begins(name, "XDG_", "PYENV_", "NVM_", "RBENV_")

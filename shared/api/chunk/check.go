@@ -14,9 +14,9 @@ const (
 	maxName  = 255 // of sets, transports, parameters
 )
 
-// checkResource checks the rules that the engine assumes and that documents cannot violate: the
-// identity of a resource follows from its attributes, and names are valid at their places. A
-// resource from outside may violate them. Types and attributes are checked with the whole model.
+// checkResource checks the rules that the engine assumes: the identity of a resource follows from
+// its attributes, and names are valid at their places. Documents cannot violate these rules, but a
+// resource from outside may. Types and attributes are checked with the whole model.
 func checkResource(types *schema.Registry, r *resource.Resource) error {
 	parts, err := resource.ParseID(string(r.ID))
 	if err != nil {

@@ -17,7 +17,7 @@ type Outcome struct {
 }
 
 // Once does the engine's work of one run for one resource: it checks the attributes, reads,
-// compares and acts, and calls again as long as the handler requests it. It is for cases that a
+// compares and acts. It calls again as long as the handler requests that. It is for cases that a
 // suite cannot know of a target: refusals, drift, conflicting things.
 func Once(ctx context.Context, d provider.Definition, transport any, attributes map[string]any,
 	purge bool) Outcome {

@@ -42,10 +42,10 @@ type Response struct {
 	Proto  string
 }
 
-// Do makes a request and retries it if a retry is harmless and may succeed: after network errors,
-// 408, 425, 429, 502, 503 and 504, for methods that are idempotent or requests with a key. It
-// retries for as long as the agent's retry permits, and waits for the API's Retry-After. Any status
-// is an answer, not an error. Errors concern the connection: Unavailable, Timeout, Denied
+// Do makes a request and retries it if a retry is harmless and may succeed. It retries network
+// errors, 408, 425, 429, 502, 503 and 504, for methods that are idempotent or requests with a key.
+// It retries for as long as the agent's retry permits, and waits for the API's Retry-After. Any
+// status is an answer, not an error. Errors concern the connection: Unavailable, Timeout, Denied
 // (certificates), Canceled, and Invalid for a wrong path or an answer that is too long. An error
 // that is also provider.ErrNothingMade means that no attempt has arrived.
 func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {

@@ -42,8 +42,8 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Secrets returns the credentials of the connection in every form in which they are sent, so that
-// callers can remove them from texts of the API before they show these.
+// Secrets returns the credentials of the connection in every form in which they are sent. Callers
+// can thus remove them from texts of the API before they show these.
 func (c *Conn) Secrets() []string {
 	s := c.session.settings
 	out := append(slices.Clone(c.secrets), s.password, s.token, s.key, s.clientSecret,

@@ -40,12 +40,12 @@ func Path(segments ...string) string {
 	return b.String()
 }
 
-// Call makes a request to the agent's API. in, if not nil, is sent as JSON; out, if not nil,
-// receives the JSON of the answer, with values of the types that attributes have where out permits
-// any value. found is false, and err nil, if the object to read or delete does not exist (404,
-// 410). A POST or PATCH is retried after network errors only if the agent's idempotency_header
-// makes that harmless; each call has a key of its own. Errors have the class that follows from the
-// answer, and show the beginning of the API's text.
+// Call makes a request to the agent's API. If in is not nil, it is sent as JSON. If out is not nil,
+// it receives the JSON of the answer; where out permits any value, that has a type of attributes.
+// If the object to read or delete does not exist (404, 410), found is false, and err nil. A POST or
+// PATCH is retried after network errors only if the agent's idempotency_header makes that harmless;
+// each call has a key of its own. Errors have the class that follows from the answer, and show the
+// beginning of the API's text.
 func Call(ctx *provider.Context, method, path string, in, out any) (found bool, err error) {
 	c, err := Of(ctx)
 	if err != nil {

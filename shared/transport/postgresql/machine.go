@@ -13,8 +13,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// Directories are the directories in which a server of this machine has its socket: the one in
-// PGHOST, which psql also uses, or else the defaults of Debian, Red Hat and PostgreSQL itself.
+// Directories are the directories in which a server of this machine has its socket. This is the one
+// in PGHOST, which psql also uses, or else the defaults of Debian, Red Hat and PostgreSQL itself.
 func Directories() []string {
 	if dir := os.Getenv("PGHOST"); filepath.IsAbs(dir) {
 		return []string{dir}
@@ -25,7 +25,7 @@ func Directories() []string {
 const socketName = ".s.PGSQL."
 
 // Here returns a connection to the server of this machine, by its socket in one of the directories,
-// as `psql` connects there: the system identifies the connecting user to the server (`peer`). The
+// as `psql` connects there. The system identifies the connecting user to the server (`peer`). The
 // superuser connects as the user that runs the server. The caller closes the connection.
 // Unavailable: there is no server. NotFound: there are several and none on the usual port.
 func Here(directories []string) (*Conn, error) {

@@ -222,7 +222,7 @@ func (c *Conn) do(
 	}
 }
 
-// giveUp cancels a call and gives the handler a moment to end it, as a local handler has: work of
+// giveUp cancels a call and gives the handler a moment to end it, as a local handler has. Work of
 // the canceled call must not overlap with the next call.
 func (c *Conn) giveUp(ctx context.Context, id uint64, p *pending) (*pending, error) {
 	go func() { _ = c.w.send(frame{kindCancel, cancel{Call: id}}) }()

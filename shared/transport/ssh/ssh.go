@@ -89,8 +89,9 @@ type session struct{ machine *remote.Machine }
 func (in *session) Close() { _ = in.machine.Close() }
 
 // Connect returns a connection for an agent, whose options have their references resolved, after it
-// is established. Errors are Invalid and terminal if the options are wrong, Unavailable if the
-// machine cannot be reached, and Denied and terminal if it rejects the login or its key is wrong.
+// is established. If the options are wrong, the error is Invalid and terminal. If the machine
+// cannot be reached, it is Unavailable. If the machine rejects the login or its key is wrong, it is
+// Denied and terminal.
 func (s *Sessions) Connect(ctx context.Context, options map[string]any) (*Conn, error) {
 	in, give, err := s.take(options)
 	if err != nil {
