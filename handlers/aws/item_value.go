@@ -202,8 +202,8 @@ func fromItem(v types.AttributeValue, want any) any {
 	return nil
 }
 
-// fromSet converts a set to a list that differs from any list of DynamoDB: the desired list if the
-// elements are equal, and otherwise a sorted list under its kind.
+// fromSet converts a set to a list that differs from any list of DynamoDB. This is the desired list
+// if the elements are equal, and otherwise a sorted list under its kind.
 func fromSet(have []string, want any, value func(string) any, kind string) any {
 	sorted := slices.Clone(have)
 	if kind == formNumbers {

@@ -242,7 +242,7 @@ func (f file) prepare(t *task) error {
 
 // setInPlace changes owner, group and mode of the existing file. A file with several names is
 // replaced instead, since its other names are not managed here: still is false then. That requires
-// a described content. The existing bytes are not copied: a user who may write in the directory can
+// a described content. The existing bytes are not copied. A user who may write in the directory can
 // have linked the name to a file that they may not read.
 func setInPlace(t *task) error {
 	var st unix.Stat_t

@@ -39,8 +39,8 @@ func tellsBytes(ctx *provider.Context, content any) bool {
 	return !secret && (!isFile || f.Hash != "")
 }
 
-// markOfTree returns a text that changes with anything that is removed with a directory: all of its
-// content if it is purged, else the entries that recurse_purge removes.
+// markOfTree returns a text that changes with anything that is removed with a directory. For a
+// purged directory this is all of its content, else the entries that recurse_purge removes.
 func markOfTree(ctx context.Context, dir int, r provider.Resource) (string, error) {
 	sum := sha256.New()
 	k := keeperOf(r)

@@ -284,8 +284,8 @@ func (rd *reader) enter(ctx *provider.Context, path string) error {
 }
 
 const (
-	// crowded is from how many reads in one directory its names are listed, instead of looking up
-	// each hidden name: the system reads the disk for each missing name.
+	// crowded is from how many reads in one directory its names are listed. Fewer reads look up
+	// each hidden name, for which the system reads the disk if the name is missing.
 	crowded = 64
 	// mostListed is how many names are listed: listing takes some milliseconds.
 	mostListed = 1 << 15

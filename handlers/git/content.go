@@ -69,8 +69,8 @@ const (
 	cut // the file is a prefix of the form
 )
 
-// compare compares a file with its form in a checkout of a commit: the blob after the filters and
-// the line ends that .gitattributes of the commit define.
+// compare compares a file with its form in a checkout of a commit. That is the blob after the
+// filters and the line ends that .gitattributes of the commit define.
 func (m *cutMove) compare(name string, t *snapshot) (likeness, error) {
 	file, err := m.open(name)
 	if err != nil || file == nil {

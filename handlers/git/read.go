@@ -91,9 +91,9 @@ func (g *checkout) owned() error {
 	return nil
 }
 
-// reached rejects a path on which another user could redirect the operations: a directory or a link
-// on the way that they may have put there, see disk.OpenFolder. A missing directory is reported by
-// the next step.
+// reached rejects a path on which another user could redirect the operations. Such a user may have
+// put a directory or a link on the way, see disk.OpenFolder. A missing directory is reported by the
+// next step.
 func (w wanted) reached() error {
 	d, err := disk.OpenFolder(nil, filepath.Dir(w.path))
 	switch {

@@ -64,8 +64,8 @@ func (p place) system(parts ...string) error {
 		who.UID)
 }
 
-// trusted reports whether a user has no rights that this process lacks: the superuser, the user of
-// this process, or, in a user namespace, the superuser of the machine.
+// trusted reports whether a user has no rights that this process lacks. Such users are the
+// superuser, the user of this process and, in a user namespace, the superuser of the machine.
 func trusted(uid uint32) bool {
 	var root syscall.Stat_t
 	return uid == 0 || int(uid) == os.Geteuid() ||

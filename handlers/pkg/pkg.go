@@ -30,7 +30,7 @@ type manager interface {
 	candidates(ctx *provider.Context, p place, names []string) (map[string]string, error)
 	install(ctx *provider.Context, p place, items []item) error
 	remove(ctx *provider.Context, p place, items []item) error
-	// names is the pattern of valid names: the package manager would interpret others differently,
+	// names is the pattern of valid names. The package manager would interpret others differently,
 	// as a pattern, a path, an address, or an order to remove the package.
 	names() string
 	// canonical returns a name in the form of installed.

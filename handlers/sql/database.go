@@ -172,8 +172,8 @@ func (d database) Create(
 	return provider.Result{}, d.reconcile(ctx, c, r)
 }
 
-// knownEncoding rejects encodings that the server does not have: its error for a missing encoding
-// is the same as for a role that may still be created.
+// knownEncoding rejects encodings that the server does not have. The server's error for a missing
+// encoding is the same as for a role that may still be created.
 func knownEncoding(ctx context.Context, c *conn.Conn, name string) error {
 	if name == "" {
 		return nil

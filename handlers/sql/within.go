@@ -79,8 +79,8 @@ const (
 )
 
 // change runs statements in a database, in one transaction if there are several. Two concurrent
-// changes of the same thing, such as the privileges on a database, conflict in the server, which
-// fails one of them: change retries that one.
+// changes of the same thing, such as the privileges on a database, conflict in the server. The
+// server fails one of them, and change retries that one.
 func change(ctx context.Context, c *conn.Conn, database string, statements ...string) error {
 	for pause, try := collision, 1; ; try++ {
 		err := c.Do(ctx, database, func(pg *pgconn.PgConn) error {

@@ -144,10 +144,10 @@ func (m *member) says(parameter string) bool {
 	return string(m.value) == parameter
 }
 
-// withoutRepeats returns a body without redundant members that its schema does not have: members
-// that repeat a parameter of the path or the environment, and null members. A repeated parameter
-// with another value is rejected. A body that is not an object is returned unchanged, since the
-// decoder reports a more precise error.
+// withoutRepeats returns a body without redundant members that its schema does not have. These
+// repeat a parameter of the path or the environment, or are null. A repeated parameter with another
+// value is rejected. A body that is not an object is returned unchanged, since the decoder reports
+// a more precise error.
 func withoutRepeats(c huma.Context, s *huma.Schema, text []byte) ([]byte, error) {
 	members, err := membersOf(text)
 	if err != nil {

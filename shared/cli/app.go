@@ -1,4 +1,4 @@
-// Package cli is the command line: it reads arguments, opens a home (the engine in this process, or
+// Package cli is the command line. It reads arguments, opens a home (the engine in this process, or
 // a server), and writes output for people or for programs.
 package cli
 

@@ -109,8 +109,8 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// trusted reports whether a found file or directory may determine where a command works: it belongs
-// to the user or to root, and not every user may write in its directory.
+// trusted reports whether a found file or directory may determine where a command works. It must
+// belong to the user or to root, and not every user may write in its directory.
 func trusted(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {

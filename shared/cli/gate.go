@@ -87,8 +87,8 @@ func sayClosed(c *console, g *api.Gate, rest string) {
 	}
 }
 
-// gated rejects a gate that selects nothing to check after the first wave: no released resource,
-// and no resource of the input that the first wave deploys.
+// gated rejects a gate that selects nothing to check after the first wave. Such a gate selects no
+// released resource, and no resource of the input that the first wave deploys.
 func (v *waves) gated(
 	ctx context.Context, terms []string, input []resource.Resource, waves [][]string,
 ) error {

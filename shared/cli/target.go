@@ -169,7 +169,7 @@ func (e *exporter) applyInWaves(
 	return e.results.applied(ctx, r, done, f.filter, began)
 }
 
-// allowed returns the limits of every wave of an apply with a plan: a wave deletes no more than was
+// allowed returns the limits of every wave of an apply with a plan. A wave deletes no more than was
 // planned, allowed and, on a terminal, confirmed.
 func (e *exporter) allowed(
 	ctx context.Context, plan deploy.DryRun, x deploy.Export, f exportFlags,

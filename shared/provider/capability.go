@@ -26,7 +26,7 @@ func As[T any](h Handler) (T, bool) {
 	return t, ok
 }
 
-// Selective is a Reloader that never reloads some resources: a command without a reload condition,
+// Selective is a Reloader that never reloads some resources: a command that does not run on reload,
 // for example.
 type Selective interface {
 	// Reloads reports whether Reload may do anything for a resource.

@@ -227,8 +227,8 @@ func (c *Context) log(level Level, msg string, kv []any) {
 }
 
 // Changed records the change of an attribute that the engine does not see itself. If the type
-// declares the attribute and the resource does not set it, the attribute is not managed: the change
-// is rejected and logged as observed drift.
+// declares the attribute and the resource does not set it, the attribute is not managed. The change
+// is then rejected and logged as observed drift.
 func (c *Context) Changed(attribute string, from, to any) {
 	c.host.Changed(attribute, diff.Diff{Current: from, Desired: to})
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // MachineFacts returns the facts by which providers are chosen: os (linux) and arch (amd64). If the
-// machine declares them, it also returns distribution (debian), family (the distribution and those
-// it is like: "ubuntu debian"), version (12) and init (systemd, runit, sysvinit, ...: the program
-// that runs as process 1).
+// machine declares them, it also returns distribution (debian), family, version (12) and init. The
+// family has the distribution and those it is like ("ubuntu debian"). The init program is the one
+// that runs as process 1: systemd, runit, sysvinit, ...
 func MachineFacts() map[string]string {
 	facts := map[string]string{"os": runtime.GOOS, "arch": runtime.GOARCH}
 	for _, path := range []string{"/etc/os-release", "/usr/lib/os-release"} {

@@ -24,12 +24,12 @@ const (
 	maxBytes  = 64 << 10 // of a []byte
 )
 
-// Plain converts any value to one that can be stored and sent: nil, bool, string, int64, *big.Int,
-// finite float64, []any, map[string]any, and references of package resource unchanged. Structs,
-// bytes and times are converted by JSON. Errors and types with a text form, such as a duration,
-// become that text. NaN and the infinities, which JSON does not have, become text. Cyclic, deeply
-// nested or very large values are truncated, with a note. Texts keep their length, so that secrets
-// in them can still be found.
+// Plain converts any value to one that can be stored and sent. It keeps nil, bool, string, int64,
+// *big.Int, finite float64, []any, map[string]any, and references of package resource unchanged.
+// Structs, bytes and times are converted by JSON. Errors and types with a text form, such as a
+// duration, become that text. NaN and the infinities, which JSON does not have, become text.
+// Cyclic, deeply nested or very large values are truncated, with a note. Texts keep their length,
+// so that secrets in them can still be found.
 func Plain(v any) any {
 	p := plainer{left: maxPlain, deepest: deepPlain}
 	return p.value(v, 0)

@@ -121,9 +121,9 @@ type Observation struct {
 	Exists     bool
 	Attributes map[string]any
 	// Mark, unless it is empty, identifies the parts of the thing that no attribute reports and
-	// that a delete or an update destroys: the bytes of a removed file, or the entries of a
-	// directory. It changes whenever they do. A kept plan is rejected if Mark has changed. Only a
-	// dry run uses it.
+	// that a delete or an update destroys. Examples are the bytes of a removed file, and the
+	// entries of a directory. Mark changes whenever they do. A kept plan is rejected if Mark has
+	// changed. Only a dry run uses it.
 	Mark string
 }
 

@@ -95,10 +95,10 @@ func (c *Connector) ConnectLimit(a resource.Agent) time.Duration {
 	return margin
 }
 
-// Connect implements state.Connector: the result is a Local, an *aws.Conn, an *http.Conn, an
-// *ssh.Conn or a *postgresql.Conn, which the caller closes, or the connection of a pack.
-// Unsupported if this process does not serve the transport, Invalid if the options are wrong, and
-// the errors of the transport itself, such as Denied or Unavailable.
+// Connect implements state.Connector. The result is a Local, an *aws.Conn, an *http.Conn, an
+// *ssh.Conn or a *postgresql.Conn, which the caller closes, or the connection of a pack. The error
+// is Unsupported if this process does not serve the transport, and Invalid if the options are
+// wrong. Other errors are those of the transport, such as Denied or Unavailable.
 func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) {
 	switch {
 	case a.Transport == "" || a.Transport == NameLocal:

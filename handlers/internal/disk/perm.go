@@ -45,7 +45,7 @@ func (w Perm) Keep(st *unix.Stat_t, self int) (full Perm, kept bool) {
 	return w, kept
 }
 
-// setKeeping is Set for permissions with a group that was only kept: only the superuser may give a
+// setKeeping is Set for permissions with a group that was only kept. Only the superuser may give a
 // file to a group of which the user is no member.
 func (w Perm) setKeeping(f File, asked Perm) error {
 	err := w.Set(f)

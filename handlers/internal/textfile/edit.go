@@ -1,4 +1,4 @@
-// Package textfile is for handlers of things that are parts of text files: Texts implements the
+// Package textfile is for handlers of things that are parts of text files. Texts implements the
 // handler, Editor changes the files durably, Lines and Block find places in a text.
 package textfile
 
@@ -28,7 +28,7 @@ const (
 type Editor struct{ Sys *disk.System }
 
 // NewEditor returns an editor that calls before ahead of each call that reaches the disk, and fails
-// with its error: tests examine the state after a crash with it.
+// with its error. Tests use it to examine the state after a crash.
 func NewEditor(before func(call string) error) Editor {
 	return Editor{&disk.System{Before: before}}
 }

@@ -53,7 +53,7 @@ type Case struct {
 	// such parts.
 	Foreign func() error
 	// Interrupt stops the handler before the n-th (from 0) call to its target from now on, and
-	// before all later calls, as if its process had been killed there: those calls fail and have no
+	// before all later calls, as if its process had been killed there. Those calls fail and have no
 	// effect. restore permits calls again and reports whether any was stopped. nil: interruptions
 	// are not checked.
 	Interrupt func(n int) (restore func() (stopped bool))

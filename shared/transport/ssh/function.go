@@ -9,8 +9,8 @@ import (
 )
 
 // ByRunner reports whether a runner on a machine of users serves an agent with these options, and
-// not a function. This is so if the options set it, or if they name data that a function lacks:
-// files, ssh-agent, a user with keys and known hosts, secrets of the machine.
+// not a function. This is so if the options set it, or if they name data that a function lacks.
+// Such data are files, ssh-agent, a user with keys and known hosts, and secrets of the machine.
 func ByRunner(options map[string]any) bool {
 	for _, ref := range resource.References(options) {
 		if s, ok := ref.(resource.Secret); ok &&
