@@ -42,7 +42,7 @@ func postgreSQL() string {
 
 // Unprivileged prepares a folder for a server that refuses to run as root, and returns the
 // attributes for its start. The server runs in its own process group. If this process runs as root,
-// the server runs as the user nobody, which gets the folder.
+// the server runs as an unprivileged user, which gets the folder.
 func Unprivileged(dir string) (*syscall.SysProcAttr, error) {
 	as := &syscall.SysProcAttr{Setpgid: true}
 	if os.Getuid() != 0 {

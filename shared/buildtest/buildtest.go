@@ -1,9 +1,9 @@
-// Package buildtest builds programs of this module for tests, each once, whoever asks for it.
+// Package buildtest builds programs of this module for tests, each once for all tests.
 //
-// What is built is kept in bin/built of the checkout, by the flags that it was built with, beside a
-// sum of all that it was made of: the sources, and what `go env` says. While that is the same, the
-// program is handed out as it is; otherwise go build decides what there is to do. So what is handed
-// out is never stale, and where nothing has changed nothing is linked, nor asked of go.
+// Programs are cached in bin/built of the checkout, by their build flags, beside a checksum of their
+// inputs: the sources and the output of `go env`. If the checksum is unchanged, the cached program
+// is returned; otherwise go build decides which work is needed. So a returned program is never
+// stale, and without changes neither the linker nor the go command runs.
 package buildtest
 
 import (
@@ -88,7 +88,8 @@ func checkout() (string, error) {
 	}
 }
 
-// lock waits until nobody else builds there. The lock ends with the process as well.
+// lock waits until no other process builds there. The system releases the lock when the process
+// ends.
 func lock(file string) (func(), error) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -134,7 +135,7 @@ func (b builder) build(ctx context.Context, packages []string) error {
 		return err
 	}
 	if after, err := b.sum(ctx); err != nil || after != now || now == "" {
-		return err // somebody edits meanwhile: the next one asks go build, too
+		return err // the sources changed during the build: the next call runs go build, too
 	}
 	for _, pkg := range stale {
 		if err := os.WriteFile(b.sumOf(pkg), []byte(now), 0o644); err != nil {

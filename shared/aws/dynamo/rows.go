@@ -165,7 +165,7 @@ func (s *rows) scheduled(
 	err = s.contend(ctx, func() error {
 		var err error
 		if out, err = s.schedule(ctx, env, before, agents); err != nil || out.withRows < 2 {
-			return err // one record is consistent by itself
+			return err // one record is consistent
 		}
 		after, err := s.readHead(ctx, env)
 		if err != nil || after.plannedAs(before) {

@@ -8,7 +8,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// changesAreLogged pins that a log of changes contains every written row, whoever wrote it. A log
+// changesAreLogged pins that a log of changes contains the written rows of every writer. A log
 // that does not go back far enough must report this. The rule does not apply to a home without a
 // log.
 func changesAreLogged(f *fixture) {
