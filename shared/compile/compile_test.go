@@ -28,7 +28,7 @@ func registry(t *testing.T) *schema.Registry {
 			{Name: "part", Type: "Integer", Behaviour: schema.Namevar, Default: int64(7)},
 			{Name: "provides", Type: "Optional[Array[Integer]]"},
 			{Name: "size", Type: "Optional[Integer]", Behaviour: schema.ReadOnly},
-			{Name: "either", Type: "Variant[Undef, Boolean]"},
+			{Name: "either", Type: "Variant[Optional[Boolean], Boolean]"},
 			{Name: "both", Type: "Optional[Variant[Enum[a], Pattern[/b/]]]"},
 			{Name: "one", Type: "Optional[Variant[Integer, Hash]]"},
 			{Name: "ratio", Type: "Float", Default: 0.5},

@@ -246,7 +246,7 @@ func (p *parser) word() node {
 	case "true", "false":
 		n.kind = nodeBool
 	case "undef":
-		p.failAt(n.at, "write 'undef' for the word, Undef or Optional[…] for no value",
+		p.failAt(n.at, "write 'undef' for the word, Optional[…] for no value",
 			"undef is not a word,")
 	}
 	return n

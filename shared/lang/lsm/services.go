@@ -93,6 +93,7 @@ type Services struct {
 
 // NewServices returns the Services for these instances, which are sorted by their orders.
 func NewServices(all []Instance) *Services {
+	all = slices.Clone(all) // a compile sets members of its instances
 	s := &Services{
 		all:   all,
 		byID:  make(map[string]int, len(all)),
