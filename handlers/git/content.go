@@ -2,7 +2,7 @@ package git
 
 import (
 	"bytes"
-	"crypto/sha1"
+	"crypto/sha1" //nolint:gosec // git names objects by their SHA-1
 	"crypto/sha256"
 	"errors"
 	"fmt"

@@ -107,8 +107,8 @@ func TestSignedCalls(t *testing.T) {
 	permitted := documented(t)
 	for action, resource := range asked {
 		if !slices.ContainsFunc(permitted[action], func(pattern string) bool {
-			prefix, any := strings.CutSuffix(pattern, "*")
-			return any && strings.HasPrefix(resource, prefix)
+			prefix, all := strings.CutSuffix(pattern, "*")
+			return all && strings.HasPrefix(resource, prefix)
 		}) {
 			t.Errorf("docs/iam.md does not permit %s on %s", action, resource)
 		}

@@ -146,16 +146,16 @@ func TestRequested(t *testing.T) {
 
 func TestTimers(t *testing.T) {
 	t.Parallel()
-	clear := func(r *state.Row) { r.NextAt = time.Time{} }
+	cleared := func(r *state.Row) { r.NextAt = time.Time{} }
 	check(t, map[string]step{
 		"Early": {reason: "the retry is not due", was: failed, event: Due{time.Unix(29, 0)}},
-		"Due": {reason: "the retry is due", was: failed, event: Due{time.Unix(30, 0)}, want: clear,
+		"Due": {reason: "the retry is due", was: failed, event: Due{time.Unix(30, 0)}, want: cleared,
 			then: []Effect{Schedule{Priority: state.PriorityDeployTimer}}},
 		"Scheduled": {
 			reason: "the resource runs in any case",
 			was:    func(r *state.Row) { failed(r); scheduled(r) },
 			event:  Due{time.Unix(30, 0)},
-			want:   clear,
+			want:   cleared,
 		},
 		"Overtaken": {
 			reason: "the later run may not have seen the change",
