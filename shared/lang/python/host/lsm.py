@@ -63,6 +63,6 @@ def plain(value):
 @plugin
 def run_allocation_spec(spec: "string", environment: "string", service: "string", instances: "list") -> "list":
     """Runs the allocators of a spec for instances, and returns the values that they give: dicts of id, path, value, and
-    outside, which says that a value does not follow from the inventory."""
+    outside, which is set if a value does not follow from the inventory."""
     from inmanta_plugins.lsm import allocation
     return allocation.run(spec, environment, service, plain(instances))

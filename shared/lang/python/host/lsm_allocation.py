@@ -212,7 +212,7 @@ class Run:
 
     @contextlib.contextmanager
     def blaming(self, allocator, instance):
-        """Names the allocator and the instance in what is raised."""
+        """Names the allocator and the instance in the exception."""
         try:
             yield
         except (UnsetException, MultiUnsetException, UnknownException, AllocationError):
@@ -223,7 +223,7 @@ class Run:
                                   f"{self.context.service_entity_name}: {type(e).__name__}: {said}") from e
 
     def select(self, allocator, instance, path, shape):
-        """Returns the value that an attribute keeps, or a new one that nobody has."""
+        """Returns the value that an attribute keeps, or a new one that no other instance has."""
         for name in ("candidate_attributes", "active_attributes", "rollback_attributes"):
             kept = _get(instance[name], path)
             if kept is not None:
