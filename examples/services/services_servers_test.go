@@ -57,14 +57,14 @@ func postgres(t *testing.T) string {
 // commands returns the commands of the page that order from the example.
 func commands(t *testing.T) []string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/services.md")
+	page, err := os.ReadFile("../../docs/catalog.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(page), "cd examples/services\n")
 	block, _, found := strings.Cut(rest, "```")
 	if !found {
-		t.Fatal("docs/services.md does not show how to order from the example")
+		t.Fatal("docs/catalog.md does not show how to order from the example")
 	}
 	block = strings.ReplaceAll(block, "\\\n", " ")
 	return strings.Split(strings.TrimSpace(block), "\n")

@@ -22,7 +22,7 @@ func (a *app) serviceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "service", Aliases: []string{"services"}, Short: "Export, order and inspect services",
 		Long: "service manages services: entities of a model of which customers order instances. " +
-			"docs/services.md describes their models and orders.",
+			"docs/catalog.md describes their models and orders.",
 		Example: "  southbound service catalog\n  southbound service export .\n" +
 			"  southbound service create site host_name=www.example --wait\n" +
 			"  southbound service instances site",
@@ -117,7 +117,7 @@ func (sv *services) catalog(ctx context.Context, path string, f catalogFlags) er
 		}
 	}
 	if len(shown) == 0 {
-		sv.say("the model offers no services; docs/services.md shows how it would")
+		sv.say("the model offers no services; docs/catalog.md shows how it would")
 	}
 	return nil
 }

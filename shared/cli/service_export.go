@@ -148,6 +148,6 @@ func (se *serviceExporter) showExported(out exportedServices) {
 		se.printf("  %s: %s\n", name, s.Change)
 	}
 	if offered == 0 {
-		se.say("the model offers no services; docs/services.md shows how it would")
+		se.say("the model offers no services; docs/catalog.md shows how it would")
 	}
 }

@@ -28,7 +28,7 @@ func (oc *orderCommands) serviceOrder() *cobra.Command {
 			"service_order_items, or a list of these. Each item has an action (create, update, " +
 			"delete), service_entity, and attributes, or edits for an update. instance_id is " +
 			"the id of the instance, or NAME/identity; for a new instance, a name that " +
-			"relations of other items can use. docs/services.md has an example. The order is " +
+			"relations of other items can use. docs/catalog.md has an example. The order is " +
 			"kept: `service order show` shows its result.",
 		Example: "  southbound service order -f move.yaml --wait\n" +
 			"  southbound service order -f - --json < move.json\n  southbound service order list",

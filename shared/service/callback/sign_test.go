@@ -14,13 +14,13 @@ func TestSignature(t *testing.T) {
 	t.Parallel()
 	const key, at, body = "a key of the documentation", "1790000000", `{"seq": 4}`
 	got := callback.Signature([]byte(key), at, []byte(body))
-	page, err := os.ReadFile("../../../docs/services.md")
+	page, err := os.ReadFile("../../../docs/catalog.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{key, at, body, got, callback.TimeHeader, callback.SignatureHeader} {
 		if !strings.Contains(string(page), want) {
-			t.Errorf("docs/services.md lacks %q", want)
+			t.Errorf("docs/catalog.md lacks %q", want)
 		}
 	}
 	for name, other := range map[string]string{

@@ -1,5 +1,5 @@
 // Package catalog derives definitions of services from a compiled model: from its bindings, and
-// from the entities that they name. docs/services.md lists the parts of a definition, and
+// from the entities that they name. docs/catalog.md lists the parts of a definition, and
 // docs/design/services.md explains their derivation.
 //
 //	catalog.go      bindings

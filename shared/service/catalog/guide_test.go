@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestGuide offers the services of the models of docs/services.md.
+// TestGuide offers the services of the models of docs/catalog.md.
 func TestGuide(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/services.md")
+	page, err := os.ReadFile("../../../docs/catalog.md")
 	if err != nil {
 		t.Fatal(err)
 	}

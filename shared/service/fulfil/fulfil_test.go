@@ -17,7 +17,7 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// site is the model of docs/services.md, with a text that can change, a number that is allocated,
+// site is the model of docs/catalog.md, with a text that can change, a number that is allocated,
 // and something wrong for one value.
 const site = `
 import lsm

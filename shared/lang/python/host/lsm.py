@@ -1,4 +1,4 @@
-"""The module lsm for the Python code of modules: allocators. docs/services.md of Southbound describes it."""
+"""The module lsm for the Python code of modules: allocators. docs/catalog.md of Southbound describes it."""
 import collections.abc
 
 from inmanta.execute.proxy import DictProxy, DynamicProxy, SequenceProxy
