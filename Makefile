@@ -71,16 +71,16 @@ e2e: ## build and deploy the stack, use it, break it, destroy it; SOUTHBOUND_E2E
 
 N ?= 100000
 sim: ## N= seeds of the simulator
-	$(GO) test ./shared/deploy/sim -run TestLong -seeds $(N) -timeout 24h -v
+	$(GO) test ./shared/internal/simtest/engine -run TestLong -seeds $(N) -timeout 24h -v
 
 sim-services: ## N= seeds of the simulator of services
-	$(GO) test ./shared/service/sim -run TestLong -seeds $(N) -timeout 24h -v
+	$(GO) test ./shared/internal/simtest/services -run TestLong -seeds $(N) -timeout 24h -v
 
 sim-aws: ## N= seeds of the simulator of the state on AWS
-	$(GO) test ./shared/aws/awssim -run TestLong -seeds $(N) -timeout 24h -v
+	$(GO) test ./shared/internal/simtest/aws -run TestLong -seeds $(N) -timeout 24h -v
 
 sim-mutants: ## look for each fault that is built into the simulators from several first seeds; the test looks for some from one
-	$(GO) test ./shared/deploy/sim ./shared/service/sim -run Mutants -every -timeout 24h -v
+	$(GO) test ./shared/internal/simtest/engine ./shared/internal/simtest/services -run Mutants -every -timeout 24h -v
 
 EXAMPLES ?= 200
 fuzz-api: ## EXAMPLES= requests of each kind for an operation of the HTTP API, made up from its description

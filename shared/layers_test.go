@@ -16,16 +16,17 @@ import (
 // layers only, and of its own tree. A tree is named by the start of its path; where two fit, the
 // longer one counts, as for the rooms of the engine.
 var layers = [][]string{
-	{"shared/parallel", "shared/fault", "shared/diag", "shared/dag", "shared/binform",
-		"shared/redact", "shared/pattern", "shared/pyregexp", "shared/buildtest", "localstack/server",
-		"shared/patience"},
-	{"shared/child", "shared/resource", "shared/platform", "shared/aws/awserr", "shared/schema/puppet"},
+	{"shared/fault", "shared/diag", "shared/redact", "shared/pattern", "shared/patience",
+		"shared/internal/parallel", "shared/internal/dag", "shared/internal/binform",
+		"shared/internal/pyregexp", "shared/buildtest", "localstack/server"},
+	{"shared/child", "shared/resource", "shared/platform", "shared/aws/awserr",
+		"shared/schema/internal/puppet"},
 	{"shared/schema", "shared/service/lifecycle"},
 	{"shared/service/definition"},
 	{"shared/service/inventory"},
 	{"shared/service/callback"},
 	{"shared/service/orders"},
-	{"shared/diff", "shared/typefile", "shared/entity"},
+	{"shared/diff", "shared/internal/typefile", "shared/entity"},
 	{"shared/provider", "shared/diffview"},
 	{"shared/transport"},
 	{"shared/deploy/state"},
@@ -36,11 +37,12 @@ var layers = [][]string{
 	{"shared/deploy/lane"},
 	{"shared/deploy/planner"},
 	{"shared/deploy", "handlers"}, // neither knows the other
-	{"shared/scaffold", "shared/source", "shared/lang", "shared/local", "shared/aws", "localstack"},
+	{"shared/scaffold", "shared/internal/source", "shared/lang", "shared/local", "shared/aws",
+		"localstack"},
 	{"shared/service/catalog", "shared/service/bundle", "shared/service/trial", "shared/service/preview"},
 	{"shared/api", "shared/compile"},
 	{"shared/service/fulfil"},
-	{"shared/report", "shared/service/sim"},
+	{"shared/internal/report", "shared/internal/simtest"},
 	{"shared/archive", "shared/cli"},
 	{"cmd", "functions", "infra"},
 	{"examples"}, // programs like those of users

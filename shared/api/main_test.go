@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"southbound/shared/deploy/deploytest"
+	"southbound/shared/internal/simtest/deploytest"
 )
 
 // TestMain keeps the files of homes in memory.

@@ -13,12 +13,12 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/internal/typefile"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/orders"
 	"southbound/shared/transport"
-	"southbound/shared/typefile"
 )
 
 // Config is the configuration of a service.

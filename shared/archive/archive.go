@@ -17,7 +17,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
-	"southbound/shared/source"
+	"southbound/shared/internal/source"
 )
 
 // Event is a plain invoke of the export function.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"southbound/shared/internal/source"
 	"southbound/shared/local"
-	"southbound/shared/source"
 )
 
 // dataDir is the name of the default data directory.

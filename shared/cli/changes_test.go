@@ -15,8 +15,8 @@ import (
 
 	"southbound/handlers"
 	"southbound/shared/cli"
-	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
+	"southbound/shared/internal/simtest/deploytest"
 	"southbound/shared/local"
 )
 

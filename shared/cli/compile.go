@@ -15,9 +15,9 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/compile"
 	"southbound/shared/fault"
+	"southbound/shared/internal/source"
 	"southbound/shared/lang/types"
 	"southbound/shared/resource"
-	"southbound/shared/source"
 )
 
 // compileFlags are the flags of compile.

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"southbound/handlers"
-	"southbound/shared/source"
+	"southbound/shared/internal/source"
 )
 
 // pages are the documents for users.

@@ -16,6 +16,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/internal/source"
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/lsm"
 	"southbound/shared/lang/module"
@@ -24,7 +25,6 @@ import (
 	"southbound/shared/lang/std"
 	"southbound/shared/platform"
 	"southbound/shared/resource"
-	"southbound/shared/source"
 )
 
 // documents reads the input of a command: documents, or a model.

@@ -8,7 +8,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
-	render "southbound/shared/report"
+	render "southbound/shared/internal/report"
 	"southbound/shared/resource"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/internal/source"
 	"southbound/shared/platform"
-	"southbound/shared/source"
 )
 
 // inputsFile is the file that records the inputs of an export of a path. Losing it only costs time.

@@ -10,8 +10,8 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/fault"
+	"southbound/shared/internal/source"
 	"southbound/shared/schema"
-	"southbound/shared/source"
 )
 
 // location is the environment and the home that a command works on. locate completes the values of

@@ -12,9 +12,9 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	render "southbound/shared/internal/report"
 	"southbound/shared/local"
 	"southbound/shared/provider"
-	render "southbound/shared/report"
 	"southbound/shared/resource"
 )
 

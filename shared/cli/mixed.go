@@ -6,7 +6,7 @@ import (
 	"southbound/shared/compile"
 	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
-	"southbound/shared/source"
+	"southbound/shared/internal/source"
 )
 
 // withDocuments returns the union of a model and the documents in its directory.

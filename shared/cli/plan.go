@@ -12,10 +12,10 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/internal/source"
 	"southbound/shared/local"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
-	"southbound/shared/source"
 )
 
 // planner is plan and validate: it shows the effect of an export, and changes nothing.

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"southbound/shared/fault"
-	render "southbound/shared/report"
+	render "southbound/shared/internal/report"
 )
 
 // reportFlags are the flags of report.

@@ -18,7 +18,7 @@ import (
 
 	"southbound/handlers"
 	"southbound/shared/cli"
-	"southbound/shared/deploy/deploytest"
+	"southbound/shared/internal/simtest/deploytest"
 )
 
 // concurrent are the scripts in which much happens at the same time. They are all that runs with

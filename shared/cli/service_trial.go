@@ -8,11 +8,11 @@ import (
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
+	"southbound/shared/internal/source"
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/lsm"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/trial"
-	"southbound/shared/source"
 )
 
 // trials compiles a model with made-up instances of its services. If compilation fails, trials

@@ -14,7 +14,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
-	render "southbound/shared/report"
+	render "southbound/shared/internal/report"
 	"southbound/shared/resource"
 )
 

@@ -19,9 +19,9 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/diffview"
 	"southbound/shared/fault"
+	"southbound/shared/internal/source"
+	"southbound/shared/internal/typefile"
 	"southbound/shared/schema"
-	"southbound/shared/source"
-	"southbound/shared/typefile"
 )
 
 // typeCommands describe the types of resources.

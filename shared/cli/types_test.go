@@ -12,8 +12,8 @@ import (
 
 	"southbound/examples/keys/handlers/keys"
 	"southbound/handlers"
+	"southbound/shared/internal/typefile"
 	"southbound/shared/schema"
-	"southbound/shared/typefile"
 )
 
 func registryOf(t *testing.T) *schema.Registry {

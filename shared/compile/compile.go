@@ -13,6 +13,7 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/entity"
 	"southbound/shared/fault"
+	"southbound/shared/internal/source"
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/lsm"
 	"southbound/shared/lang/module"
@@ -22,7 +23,6 @@ import (
 	"southbound/shared/lang/std"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
-	"southbound/shared/source"
 )
 
 // Options configure Model.

@@ -11,10 +11,10 @@ import (
 
 	"southbound/handlers"
 	"southbound/shared/compile"
+	"southbound/shared/internal/source"
 	"southbound/shared/lang/project"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
-	"southbound/shared/source"
 )
 
 // registry returns all types of the program, and one whose attributes are called as words of the

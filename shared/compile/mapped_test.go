@@ -17,10 +17,10 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/entity"
+	"southbound/shared/internal/source"
 	"southbound/shared/lang/lsm"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
-	"southbound/shared/source"
 )
 
 // shop is a module whose entities are mapped.

@@ -22,9 +22,9 @@ import (
 	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
 	"southbound/shared/entity"
+	"southbound/shared/internal/source"
 	"southbound/shared/lang/types"
 	"southbound/shared/resource"
-	"southbound/shared/source"
 )
 
 // pythonModel compiles a model whose modules have Python code, from the environment of published

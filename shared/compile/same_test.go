@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"southbound/shared/compile"
+	"southbound/shared/internal/source"
 	"southbound/shared/resource"
-	"southbound/shared/source"
 )
 
 // same compares what documents and a model describe: the same version.

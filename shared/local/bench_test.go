@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
+	"southbound/shared/internal/simtest/deploytest"
 	"southbound/shared/resource"
 )
 

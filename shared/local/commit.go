@@ -7,7 +7,7 @@ import (
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
-	"southbound/shared/parallel"
+	"southbound/shared/internal/parallel"
 	"southbound/shared/resource"
 )
 

@@ -7,13 +7,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
+	"southbound/shared/internal/simtest/callbacktest"
+	"southbound/shared/internal/simtest/definitiontest"
+	"southbound/shared/internal/simtest/deploytest"
+	"southbound/shared/internal/simtest/inventorytest"
 	"southbound/shared/resource"
-	"southbound/shared/service/callback/callbacktest"
-	"southbound/shared/service/definition/definitiontest"
 	"southbound/shared/service/inventory"
-	"southbound/shared/service/inventory/inventorytest"
 )
 
 func TestState(t *testing.T) {

@@ -17,9 +17,9 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/internal/simtest/deploytest"
 	"southbound/shared/resource"
 )
 

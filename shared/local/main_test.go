@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"southbound/shared/deploy/deploytest"
+	"southbound/shared/internal/simtest/deploytest"
 )
 
 func TestMain(m *testing.M) { os.Exit(deploytest.InMemory(m)) }

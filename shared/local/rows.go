@@ -6,7 +6,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"southbound/shared/deploy/state"
-	"southbound/shared/parallel"
+	"southbound/shared/internal/parallel"
 	"southbound/shared/resource"
 )
 

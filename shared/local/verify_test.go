@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/internal/simtest/deploytest"
 )
 
 // TestVerifyAgain pins what is found of a file that was verified: whatever is done to it at once, a

@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"strings"
 
-	"southbound/shared/schema/puppet"
+	"southbound/shared/schema/internal/puppet"
 )
 
 // builder converts nodes into data types. It reports errors through the parser, which knows the

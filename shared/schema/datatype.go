@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"southbound/shared/fault"
-	"southbound/shared/schema/puppet"
+	"southbound/shared/schema/internal/puppet"
 )
 
 // DataType is a parsed data type expression, such as Optional[Integer[0, 65535]]. It is immutable.

@@ -6,7 +6,7 @@ import (
 
 	"southbound/shared/fault"
 	"southbound/shared/resource"
-	"southbound/shared/schema/puppet"
+	"southbound/shared/schema/internal/puppet"
 )
 
 // TitlePattern parses titles: a Ruby regular expression whose named groups are naming attributes.

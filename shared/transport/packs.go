@@ -15,7 +15,7 @@ import (
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
-	"southbound/shared/transport/options"
+	"southbound/shared/transport/internal/options"
 )
 
 // Packs are the transports that packs bring, by their names. The zero value has none. It is safe

@@ -25,7 +25,7 @@ import (
 	"southbound/shared/schema"
 	"southbound/shared/transport/aws"
 	"southbound/shared/transport/http"
-	"southbound/shared/transport/options"
+	"southbound/shared/transport/internal/options"
 	"southbound/shared/transport/postgresql"
 	"southbound/shared/transport/ssh"
 )

@@ -18,9 +18,9 @@ import (
 
 	"southbound/localstack/server"
 	"southbound/shared/aws/bucket"
-	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/internal/simtest/deploytest"
 )
 
 // fake is a bucket in memory that counts requests, with faults.

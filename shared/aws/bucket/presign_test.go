@@ -18,7 +18,7 @@ import (
 
 	"southbound/localstack/server"
 	"southbound/shared/aws/bucket"
-	"southbound/shared/deploy/deploytest"
+	"southbound/shared/internal/simtest/deploytest"
 )
 
 // send makes an upload with data, changed by change.

@@ -15,7 +15,7 @@ import (
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/bucket"
-	"southbound/shared/deploy/deploytest"
+	"southbound/shared/internal/simtest/deploytest"
 )
 
 func TestMain(m *testing.M) {

@@ -5,9 +5,9 @@ import (
 
 	"southbound/shared/aws/dynamo/rowcodec"
 	"southbound/shared/aws/pack"
-	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/internal/binform"
 	"southbound/shared/resource"
 )
 

@@ -16,8 +16,8 @@ import (
 
 	"southbound/shared/aws/attributevalue"
 	"southbound/shared/aws/dynamo/rowcodec"
-	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
+	"southbound/shared/internal/simtest/deploytest"
 	"southbound/shared/resource"
 )
 

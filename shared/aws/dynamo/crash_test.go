@@ -18,8 +18,8 @@ import (
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/dynamo"
-	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
+	"southbound/shared/internal/simtest/deploytest"
 	"southbound/shared/resource"
 )
 

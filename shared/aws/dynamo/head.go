@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"southbound/shared/aws/attributevalue"
-	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/internal/binform"
 )
 
 // head is the state of an environment as a whole.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"southbound/shared/aws/dynamo/rowcodec"
-	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
+	"southbound/shared/internal/binform"
 	"southbound/shared/resource"
 )
 

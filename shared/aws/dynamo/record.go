@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
+	"southbound/shared/internal/binform"
 )
 
 // record is the content of a tablet's item.

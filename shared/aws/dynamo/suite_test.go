@@ -16,7 +16,7 @@ import (
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/bucket"
 	"southbound/shared/aws/dynamo"
-	"southbound/shared/deploy/deploytest"
+	"southbound/shared/internal/simtest/deploytest"
 )
 
 func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.DynamoDB, server.MiniStack)) }

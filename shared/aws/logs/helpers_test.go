@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"southbound/shared/aws/logs"
-	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
+	"southbound/shared/internal/simtest/deploytest"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )

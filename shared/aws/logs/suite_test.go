@@ -26,8 +26,8 @@ import (
 	"southbound/shared/aws/bucket"
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/aws/logs"
-	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
+	"southbound/shared/internal/simtest/deploytest"
 )
 
 func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.DynamoDB, server.MiniStack)) }

@@ -15,8 +15,8 @@ import (
 	"southbound/shared/aws/provision"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
-	"southbound/shared/deploy/sim"
 	"southbound/shared/deploy/state"
+	"southbound/shared/internal/simtest/engine"
 	"southbound/shared/platform"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -27,7 +27,7 @@ type records = state.Jobs
 
 // simulated is a state of the engine in memory, as the provisioner wants it.
 type simulated struct {
-	*sim.State
+	*engine.State
 	records // there are none
 	mu      *sync.Mutex
 	idle    int64 // since when agents are idle; 0: none is
@@ -68,7 +68,7 @@ func prepared(t *testing.T, a *account, state simulated) (*provision.Provisioner
 		t.Fatal(err)
 	}
 	ids := platform.NewIDs()
-	files := sim.NewFiles()
+	files := engine.NewFiles()
 	files.Now = time.Now
 	return p, deploy.New(deploy.Config{State: p.Preparing(state), Files: files,
 		Notifier: p.Notifier(), Clock: platform.Clock{}, Caller: platform.Caller{},
@@ -85,7 +85,7 @@ func TestManyNewAgents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const n = 300
-		a, state := newAccount(time.Second), simulated{State: sim.NewState(), mu: &sync.Mutex{}}
+		a, state := newAccount(time.Second), simulated{State: engine.NewState(), mu: &sync.Mutex{}}
 		p, engine := prepared(t, a, state)
 		m := &model.Model{}
 		for i := range n {
@@ -155,7 +155,7 @@ func TestCheckForgetsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 510
 		a := newAccount(time.Millisecond)
-		state := simulated{State: sim.NewState(), mu: &sync.Mutex{}}
+		state := simulated{State: engine.NewState(), mu: &sync.Mutex{}}
 		_, engine := prepared(t, a, state)
 		m := &model.Model{}
 		for i := range n {
@@ -200,7 +200,7 @@ func chain(value string, agents ...string) *model.Model {
 // TestNewAgentsThatWait pins that a new agent whose work waits for another's is put off with the
 // export, to be made: who notifies it later may make no queue. One that is known is left alone.
 func TestNewAgentsThatWait(t *testing.T) {
-	p, engine := prepared(t, newAccount(0), simulated{State: sim.NewState(), mu: &sync.Mutex{}})
+	p, engine := prepared(t, newAccount(0), simulated{State: engine.NewState(), mu: &sync.Mutex{}})
 	for _, c := range []struct {
 		agents []string // each waits for the one before
 		want   []provision.Job
@@ -226,7 +226,7 @@ func TestNewAgentsThatWait(t *testing.T) {
 // has a queue: nobody could notify that, so it is to be notified once its queue is made.
 func TestWorkThatEndsBeforeTheNextAgentIsMade(t *testing.T) {
 	a := newAccount(0)
-	p, engine := prepared(t, a, simulated{State: sim.NewState(), mu: &sync.Mutex{}})
+	p, engine := prepared(t, a, simulated{State: engine.NewState(), mu: &sync.Mutex{}})
 	ctx := t.Context()
 	if _, err := engine.Export(ctx, "prod",
 		deploy.Export{Model: chain("v", "a", "b", "c")}); err != nil {
@@ -258,7 +258,7 @@ func TestWorkThatEndsBeforeTheNextAgentIsMade(t *testing.T) {
 // TestIdleAgentsThatWait pins the same of agents that may be idle: who notifies them later may not
 // wake them. Those that get no work are left alone.
 func TestIdleAgentsThatWait(t *testing.T) {
-	state := simulated{State: sim.NewState(), mu: &sync.Mutex{}}
+	state := simulated{State: engine.NewState(), mu: &sync.Mutex{}}
 	p, engine := prepared(t, newAccount(0), state)
 	export := func(value string, agents ...string) []provision.Job {
 		t.Helper()

@@ -17,8 +17,8 @@ import (
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/services"
 	"southbound/shared/fault"
+	"southbound/shared/internal/simtest/callbacktest"
 	"southbound/shared/service/callback"
-	"southbound/shared/service/callback/callbacktest"
 	"southbound/shared/service/inventory"
 )
 

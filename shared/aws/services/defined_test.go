@@ -15,8 +15,8 @@ import (
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/services"
+	"southbound/shared/internal/simtest/definitiontest"
 	"southbound/shared/service/definition"
-	"southbound/shared/service/definition/definitiontest"
 	"southbound/shared/service/inventory"
 )
 

@@ -14,7 +14,7 @@ import (
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/aws/services"
-	"southbound/shared/service/inventory/inventorytest"
+	"southbound/shared/internal/simtest/inventorytest"
 )
 
 func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.DynamoDB, server.MiniStack)) }

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/step"
 	"southbound/shared/fault"
-	"southbound/shared/parallel"
+	"southbound/shared/internal/parallel"
 	"southbound/shared/resource"
 )
 

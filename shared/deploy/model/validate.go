@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"southbound/shared/dag"
 	"southbound/shared/diag"
+	"southbound/shared/internal/dag"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 )

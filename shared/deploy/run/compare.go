@@ -8,7 +8,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/diff"
-	"southbound/shared/parallel"
+	"southbound/shared/internal/parallel"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"

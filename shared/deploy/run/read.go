@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"southbound/shared/diff"
-	"southbound/shared/parallel"
+	"southbound/shared/internal/parallel"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/step"
 	"southbound/shared/diff"
-	"southbound/shared/parallel"
+	"southbound/shared/internal/parallel"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"

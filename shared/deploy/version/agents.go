@@ -3,8 +3,8 @@ package version
 import (
 	"slices"
 
-	"southbound/shared/dag"
 	"southbound/shared/deploy/state"
+	"southbound/shared/internal/dag"
 	"southbound/shared/resource"
 )
 

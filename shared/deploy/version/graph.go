@@ -5,8 +5,8 @@ import (
 	"sort"
 	"sync"
 
-	"southbound/shared/binform"
-	"southbound/shared/dag"
+	"southbound/shared/internal/binform"
+	"southbound/shared/internal/dag"
 	"southbound/shared/resource"
 )
 

@@ -3,7 +3,7 @@ package version
 import (
 	"slices"
 
-	"southbound/shared/dag"
+	"southbound/shared/internal/dag"
 	"southbound/shared/resource"
 )
 

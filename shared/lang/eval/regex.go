@@ -3,8 +3,8 @@ package eval
 import (
 	"fmt"
 
+	"southbound/shared/internal/pyregexp"
 	"southbound/shared/lang/types"
-	"southbound/shared/pyregexp"
 )
 
 // regex is a Python regular expression that matches from the beginning of a text.

@@ -9,12 +9,12 @@ import (
 	"southbound/shared/compile"
 	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
+	"southbound/shared/internal/source"
 	"southbound/shared/lang/lsm"
 	"southbound/shared/patience"
 	"southbound/shared/resource"
 	"southbound/shared/service/bundle"
 	"southbound/shared/service/inventory"
-	"southbound/shared/source"
 )
 
 // compiled is the result of a compile for jobs.

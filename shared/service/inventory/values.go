@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"southbound/shared/pyregexp"
+	"southbound/shared/internal/pyregexp"
 	"southbound/shared/service/definition"
 )
 

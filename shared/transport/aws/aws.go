@@ -24,7 +24,7 @@ import (
 	"southbound/shared/aws/awserr"
 	"southbound/shared/fault"
 	"southbound/shared/pattern"
-	"southbound/shared/transport/pool"
+	"southbound/shared/transport/internal/pool"
 )
 
 // Conn is the connection of an agent. It is safe for concurrent use.

@@ -4,7 +4,7 @@ import (
 	"net/url"
 
 	"southbound/shared/diag"
-	"southbound/shared/transport/options"
+	"southbound/shared/transport/internal/options"
 )
 
 // Options are the options of an agent with the transport aws.

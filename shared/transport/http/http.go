@@ -24,8 +24,8 @@ import (
 
 	"southbound/shared/patience"
 	"southbound/shared/resource"
-	"southbound/shared/transport/guard"
-	"southbound/shared/transport/pool"
+	"southbound/shared/transport/internal/guard"
+	"southbound/shared/transport/internal/pool"
 )
 
 // Conn is the connection of an agent. It is safe for concurrent use.

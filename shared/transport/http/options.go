@@ -16,7 +16,7 @@ import (
 
 	"southbound/shared/diag"
 	"southbound/shared/schema"
-	"southbound/shared/transport/options"
+	"southbound/shared/transport/internal/options"
 )
 
 // declared are all options, in the order for documentation.

@@ -8,7 +8,7 @@ import (
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
-	"southbound/shared/transport/options"
+	"southbound/shared/transport/internal/options"
 )
 
 // The ways to use TLS.

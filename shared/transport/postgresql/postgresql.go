@@ -21,8 +21,8 @@ import (
 
 	"southbound/shared/fault"
 	"southbound/shared/patience"
-	"southbound/shared/transport/guard"
-	"southbound/shared/transport/pool"
+	"southbound/shared/transport/internal/guard"
+	"southbound/shared/transport/internal/pool"
 )
 
 // Conn is the connection of an agent. It is safe for concurrent use.

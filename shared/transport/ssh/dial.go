@@ -15,7 +15,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/patience"
 	"southbound/shared/provider"
-	"southbound/shared/transport/guard"
+	"southbound/shared/transport/internal/guard"
 	"southbound/shared/transport/remote"
 )
 

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"southbound/shared/diag"
-	"southbound/shared/transport/options"
+	"southbound/shared/transport/internal/options"
 )
 
 const pathType = `Optional[Pattern[/\A(\/|~\/)/]]`

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"southbound/shared/transport/options"
+	"southbound/shared/transport/internal/options"
 )
 
 // TestPasswordsAreOneLine pins that each secret option is a password, and so without the line end of

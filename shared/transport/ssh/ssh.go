@@ -22,7 +22,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
-	"southbound/shared/transport/pool"
+	"southbound/shared/transport/internal/pool"
 	"southbound/shared/transport/remote"
 )
 

@@ -10,8 +10,8 @@ package rowcodec
 import (
 	"time"
 
-	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
+	"southbound/shared/internal/binform"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )

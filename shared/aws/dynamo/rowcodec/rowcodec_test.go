@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"southbound/shared/aws/dynamo/rowcodec"
-	"southbound/shared/binform"
-	"southbound/shared/deploy/deploytest"
+	"southbound/shared/internal/binform"
+	"southbound/shared/internal/simtest/deploytest"
 )
 
 // TestAnyRowComesBack pins that every value of every field survives, with its intent and on top of

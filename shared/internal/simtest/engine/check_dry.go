@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
+	"southbound/shared/resource"
+)
+
+// restDryRun makes a dry run of a deploy of everything, and compares its result with the world,
+// which it must not change.
+func restDryRun(r *run) bool {
+	c := r.books.released
+	if c == nil {
+		return true
+	}
+	r.tracef("--- what is left, by a dry run")
+	began, since := r.time(), r.sched.now
+	p := r.process()
+	var out deploy.DryRun
+	var failed error
+	r.task(p, "DryRun", func(t *task) error {
+		t.books.dry = true
+		out, failed = p.engine.DryRun(taskContext{t}, env, 0)
+		return failed
+	})
+	if finishUp(r); r.violation != nil || failed != nil {
+		return r.violation == nil
+	}
+	recorded := map[resource.ID]bool{}
+	for _, a := range r.state.read(env).actions {
+		if a.Action == state.ActionDryRun && a.Version == c.number && !a.Started.Before(began) {
+			recorded[a.Resource] = true
+		}
+	}
+	covered, told, order := 0, map[resource.ID]verdict{}, orderOf(c, nil)
+	for i := range out.Planned {
+		w := &out.Planned[i]
+		told[w.ID] = checkPlannedChange(r, c, order, w, since, told, recorded[w.ID])
+		if w.Action != "undefined" && (!w.Failed || isSkip(w)) {
+			covered++
+		}
+	}
+	if len(told) != len(c.ids) || out.Covered != covered || out.Version != c.number {
+		r.violate("dry",
+			"a dry run of version %d says %d of its %d resources, of version %d, and %d covered "+
+				"of %d", c.number, len(told), len(c.ids), out.Version, out.Covered, covered)
+	}
+	return r.violation == nil
+}
+
+// verdict is the evaluation of a dry run's result for a resource. lacks: its dependants would be
+// skipped. known is false if the simulation cannot decide.
+type verdict struct{ lacks, known bool }
+
+// isSkip reports whether a dry run expects a resource to be skipped.
+func isSkip(w *deploy.PlannedChange) bool {
+	return w.Failed && strings.HasPrefix(w.Reason, "would be skipped")
+}
+
+// checkPlannedChange compares the result for one resource of a dry run that began at since with the
+// world.
+func checkPlannedChange(r *run,
+	c *content,
+	order *effective,
+	w *deploy.PlannedChange,
+	since time.Duration,
+	told map[resource.ID]verdict,
+	recorded bool,
+) verdict {
+	it := c.entries[w.ID]
+	if it == nil {
+		r.violate("dry", "a dry run tells of %s, which is not in version %d", w.ID, c.number)
+		return verdict{}
+	}
+	n := order.index[w.ID]
+	skipped, unsure := false, false
+	for i, q := range order.ids {
+		if order.needs[n]&(1<<i) == 0 {
+			continue
+		}
+		v, have := told[q]
+		if !have {
+			r.violate("dry", "a dry run tells of %s before %s, which it requires", w.ID, q)
+		}
+		skipped = skipped || v.known && v.lacks && !it.res.ReportOnly
+		unsure = unsure || !v.known && !it.res.ReportOnly
+	}
+	open := slices.ContainsFunc(order.ids, func(q resource.ID) bool {
+		return (q == w.ID || order.all[n]&(1<<order.index[q]) != 0) && openIn(c, q)
+	})
+	if open {
+		if w.Action != "undefined" || w.Reason == "" {
+			r.violate("dry", "a dry run says %s of %s, of which something is not known (%s)",
+				w.Action, w.ID, w.Reason)
+		}
+		return verdict{known: true}
+	}
+	if !recorded {
+		r.violate("dry", "a dry run keeps no record of %s", w.ID)
+	}
+	action, fails, known := wouldDo(r, w.ID, it, since)
+	differs := action != "none"
+	if it.res.ReportOnly && !fails {
+		action = "none" // only the differences are reported
+	}
+	stays := fails || skipped
+	switch {
+	case !known || unsure && !stays:
+	case w.Failed != stays, skipped && !fails && !isSkip(w), !fails && w.Action != action:
+		r.violate("dry", "a dry run says %s of %s (failed: %v, %s; %v), and it is %s (failed: %v, "+
+			"skipped: %v)", w.Action, w.ID, w.Failed, w.Reason, w.Changes, action, fails, skipped)
+	case !fails && (len(w.Changes) > 0) != differs:
+		r.violate("dry", "a dry run says %s of %s and %d changes", w.Action, w.ID, len(w.Changes))
+	}
+	return verdict{stays || it.res.ReportOnly && differs, stays || known && !unsure}
+}
+
+// openIn reports whether the desired state of a resource in a version depends on a parameter or a
+// fact.
+func openIn(c *content, id resource.ID) bool {
+	it := c.entries[id]
+	if it == nil {
+		return false
+	}
+	for _, ref := range resource.References(it.res.Attributes) {
+		switch ref.(type) {
+		case resource.Parameter, resource.Fact:
+			return true
+		}
+	}
+	return false
+}
+
+// wouldDo computes the effect of a deploy. fails is true if the object cannot be read, or cannot be
+// changed as required. known is false if the effect cannot be determined, for example if the object
+// was changing at since or later.
+func wouldDo(
+	r *run, id resource.ID, it *item, since time.Duration,
+) (action string, fails, known bool) {
+	for _, ref := range resource.References(it.res.Attributes) {
+		if s, is := ref.(resource.Secret); is && s.Version == "" {
+			return "", false, false
+		}
+	}
+	t := r.world.thing(id)
+	have, exists := t.observe(r.sched.now)
+	want, purged := wantedOf(r, &state.Row{ID: id, Body: []byte(it.body)})
+	switch {
+	case t.pending != nil || t.busyUntil > since:
+		return "", false, false
+	case t.fail(true) != nil:
+		return "", true, true
+	case purged && exists:
+		return "delete", false, true
+	case purged: // remains of a replacement are deleted by identity, even if gone
+		return "none", false, id.Type() != typeSwap
+	case !exists:
+		return "create", false, true
+	case have.fits(want):
+		return "none", false, want.key == 0 // whether the key counts as written is not observable
+	}
+	stays := want.fixed != 0 && have.fixed != want.fixed && !replaces(id)
+	return "update", stays || isPrevented(r, id, it.res, have, want), true
+}
