@@ -8,8 +8,8 @@
 //	lane      the worker of a lane: claims ready resources, records their results
 //	step      the row of a resource after an event, and the effects: the transition function
 //	run       one run of a handler for one resource: connect, read, compare, act
+//	version   how a version and its graph are stored, and how an edit changes one
 //	model     the exported model: checks by types, relations, generated resources, references
-//	version   how a version and its graph are stored
 //	state     the ports, the records that they store, and the predicates of a record
 //
 // An export goes down through model and version to a commit of the planner. The notices of that

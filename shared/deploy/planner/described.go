@@ -13,7 +13,7 @@ import (
 // checkDescribed refuses a whole or targeted export that names agents and describes none while the
 // version in force describes agents, unless the export keeps these descriptions. If the export
 // describes agents, validation has already found the missing ones.
-func (p *exporting) checkDescribed(ctx context.Context, m *model.Model, keeps bool) error {
+func (p *editor) checkDescribed(ctx context.Context, m *model.Model, keeps bool) error {
 	if len(m.Agents) > 0 {
 		return nil
 	}

@@ -51,14 +51,19 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	if p.dry || x.Expect != "" || x.Limits != nil { // it may be exported again
 		x.Model = x.Model.Clone()
 	}
-	set, sets, base, err := p.content(ctx, x, last)
+	e, err := (&editor{p}).edit(ctx, x, last)
+	if err != nil {
+		return next{}, err
+	}
+	set, err := (&editor{p}).apply(ctx, e)
 	if err != nil {
 		return next{}, err
 	}
 	if x.Settings != nil && (x.Target.Empty() || p.env.Released == 0) {
 		p.env.Settings = *x.Settings
 	}
-	if x.LetGo && base == 0 && !x.Partial && x.Target.Empty() && !p.dry && x.Expect == "" &&
+	sets := setsOf(set.resources)
+	if x.LetGo && e.base.Number == 0 && !x.Partial && x.Target.Empty() && !p.dry && x.Expect == "" &&
 		x.Limits == nil {
 		p.gone, set.resources = set.entries, nil
 		clear(x.Model.Resources) // the caller may hold the list
@@ -67,7 +72,7 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	blobs, sums := version.Chunks(set.entries, p.pl.ChunkSize)
 	v := state.Version{Number: p.env.Last + 1, At: p.pl.Clock.Now(), Resources: len(set.entries),
 		Digest: version.Digest(version.SumsDigest(sums), set.agents), Agents: set.agents,
-		Sets: sets, Base: base,
+		Sets: sets, Base: e.base.Number,
 		Pack: p.pl.Pack, Files: set.files, Origin: x.Origin}
 	for _, b := range blobs {
 		v.Chunks = append(v.Chunks, b.Hash)
@@ -96,40 +101,6 @@ func getBack(m *model.Model, gone []version.Entry) error {
 		m.Resources = append(m.Resources, *r)
 	}
 	return err
-}
-
-// content returns the intents of the version after last, its sets, and the version that supplies
-// the rest; 0: none.
-func (p *exporting) content(
-	ctx context.Context,
-	x Export,
-	last state.Version,
-) (set intents, sets []string, base int, err error) {
-	if !x.Target.Empty() {
-		t, err := p.target(ctx, x)
-		if err != nil {
-			return intents{}, nil, 0, err
-		}
-		return t.set, t.sets, t.base.Number, nil
-	}
-	var m *model.Model
-	var keep kept
-	if x.Partial {
-		if last, err = p.base(ctx, x, last); err != nil {
-			return intents{}, nil, 0, err
-		}
-		if m, keep, err = p.merge(ctx, x, last); err != nil {
-			return intents{}, nil, 0, err
-		}
-		base = last.Number
-	} else if m, base, err = p.withOwned(ctx, x, last); err != nil {
-		return intents{}, nil, 0, err
-	} else if err := p.checkDescribed(ctx, x.Model, base > 0); err != nil {
-		return intents{}, nil, 0, err
-	}
-	set, err = (&resolver{p.planning}).resolveModel(ctx, m, keep)
-	set.resources = m.Resources
-	return set, setsOf(m.Resources), base, err
 }
 
 // export does the part of an export that is serialised with other exports.

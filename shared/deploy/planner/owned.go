@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"southbound/shared/deploy/model"
@@ -185,78 +184,23 @@ func hasOwned(m *model.Model, i int, set string) diag.Problem {
 	}
 }
 
-// withOwned returns the model of a whole export with the sets of other owners, as they are in the
-// previous version. It also returns the number of that version, or 0 if the version has no such
-// set. A model that has such a set itself is refused.
-func (p *exporting) withOwned(
+// ownedIn returns the version whose sets of other owners a whole export keeps, and these sets. A
+// model that has such a set itself is refused.
+func (p *editor) ownedIn(
 	ctx context.Context, x Export, last state.Version,
-) (*model.Model, int, error) {
+) (state.Version, map[string]bool, error) {
 	if p.pl.Owned == nil {
-		return x.Model, 0, nil
+		return state.Version{}, nil, nil
 	}
-	base, err := p.base(ctx, x, last)
+	base, err := p.baseOf(ctx, x, last)
 	if err != nil {
-		return nil, 0, err
+		return state.Version{}, nil, err
 	}
 	sets := slices.Concat(base.Sets, setsOf(x.Model.Resources))
 	slices.Sort(sets)
 	owned, err := p.pl.ownedOf(ctx, p.env.Name, slices.Compact(sets))
-	if err != nil || len(owned) == 0 {
-		return x.Model, 0, err
-	}
-	if problems := refuseOwned(x.Model, owned, hintKept); len(problems) > 0 {
-		return nil, 0, problems.Err()
-	}
-	m, err := p.carryOwned(ctx, x.Model, base, owned)
-	return m, base.Number, err
-}
-
-// carryOwned adds the sets of other owners to a model.
-func (p *exporting) carryOwned(
-	ctx context.Context, of *model.Model, base state.Version, owned map[string]bool,
-) (*model.Model, error) {
-	entries, err := version.ReadChunks(ctx, p.pl.Files, base.Chunks)
 	if err != nil {
-		return nil, err
+		return state.Version{}, nil, err
 	}
-	mine := len(of.Resources)
-	at := func(i int, attribute string) diag.Pos {
-		if i < mine {
-			return of.At(i, attribute)
-		}
-		return diag.Pos{}
-	}
-	out := &model.Model{
-		Resources: slices.Clone(of.Resources), Files: of.Files, Where: at,
-		Agents: MergeAgents(base.Agents, of.Agents), Fingerprint: of.Fingerprint,
-		WhereAgent: of.AtAgent,
-	}
-	byID := make(map[resource.ID]int, mine)
-	for i := range of.Resources {
-		byID[of.Resources[i].ID] = i
-	}
-	var problems diag.Problems
-	for _, id := range slices.Sorted(maps.Keys(entries)) {
-		old, err := resource.Decode(entries[id].Body)
-		if err != nil {
-			return nil, fault.Wrap(fault.Damaged, "read version", err)
-		}
-		if !owned[old.Set] {
-			continue
-		}
-		if i, again := byID[id]; again {
-			problems.Add(hasOwned(of, i, old.Set))
-			continue
-		}
-		byID[id] = len(out.Resources)
-		out.Resources = append(out.Resources, *old)
-	}
-	c := p.pl.Checker
-	c.Relate(out.Resources, byID)
-	problems = append(problems, c.CheckThings(out.Resources, mine,
-		model.TargetsOf(out.Agents, true), at)...)
-	problems = append(problems, c.CheckReach(out, true)...)
-	problems = append(problems, c.CheckThere(out.Resources, at)...)
-	problems = append(problems, c.CheckCycles(out.Resources, at)...)
-	return out, problems.Err()
+	return base, owned, refuseOwned(x.Model, owned, hintKept).Err()
 }

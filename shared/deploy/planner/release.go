@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -303,20 +302,4 @@ func (pl *Planner) Release(
 		return p.commitAll(ctx)
 	})
 	return out, err
-}
-
-// base returns the version that a partial export is merged into; last is the last one. An export by
-// an owner of sets is merged into the version in force: versions that are only stored do not
-// concern it.
-func (p *exporting) base(
-	ctx context.Context, x Export, last state.Version,
-) (state.Version, error) {
-	of := cmp.Or(p.env.Base, last.Number)
-	if x.Owner {
-		of = p.env.Released
-	}
-	if of == last.Number {
-		return last, nil
-	}
-	return p.pl.Client.Version(ctx, p.was, of)
 }

@@ -36,6 +36,9 @@ type intents struct {
 type kept struct {
 	resources map[resource.ID]bool
 	agents    map[string]bool
+	// entry returns the entry of a kept resource at an agent, if its intent is unchanged; nil: none
+	// is known
+	entry func(*resource.Resource, resource.Agent) (version.Entry, bool)
 }
 
 // values holds known parameters and facts for resolving references.
@@ -161,7 +164,7 @@ func (p *resolver) resolveResources(
 		return out, err
 	}
 	p.pl.Checker.Gather(&model.Model{Resources: m.Resources, Agents: agents.list})
-	out.entries, err = version.NewEntries(m.Resources, agents.byName)
+	out.entries, err = version.NewEntries(m.Resources, agents.byName, keep.entry)
 	return out, err
 }
 

@@ -32,91 +32,67 @@ func (t *targets) shows(id resource.ID, runs bool) bool {
 // match reports whether an export asks for a row.
 func (t *targets) match(r *state.Row) bool { return t == nil || t.asked[r.ID] || t.needed[r.ID] }
 
-// targeted is the working state of one call of target.
+// targeted is the working state of one call of editor.targeted.
 type targeted struct {
-	p       *exporting
-	x       Export
-	base    state.Version
-	entries map[resource.ID]version.Entry      // of the base
-	old     map[resource.ID]*resource.Resource // the same, decoded
-	index   map[resource.ID]int                // of the model's resources
-	mine    []int                              // the targeted ones among these
-	removed map[resource.ID]bool               // of the base, resources that are left out
-	moved   moves                              // ids of the base whose things have other ids now
-	others  map[resource.ID]bool               // of the base, matches of the filter that others own
+	*edit
+	p      *editor
+	x      Export
+	index  map[resource.ID]int  // of the model's resources
+	mine   []int                // the targeted ones among these
+	others map[resource.ID]bool // of the base, matches of the filter that others own
 	// resources of the base that a later export leaves out, since they are still required
 	late map[resource.ID]bool
-	kept []*resource.Resource // resources of the base that stay
-	set  intents
-	sets []string
 }
 
-// target builds the version of a targeted export. It takes the selected resources from the model,
-// and all other resources from the version in force, unchanged.
-func (p *exporting) target(ctx context.Context, x Export) (*targeted, error) {
+// targeted returns the edit of a targeted export. It puts the selected resources of the model, and
+// drops the selected resources of the version in force that are not in the model.
+func (p *editor) targeted(ctx context.Context, x Export) (*edit, error) {
 	base, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
 	if err != nil {
 		return nil, err
 	}
-	t := &targeted{p: p, x: x, base: base, index: map[resource.ID]int{}}
-	if t.entries, err = version.ReadChunks(ctx, p.pl.Files, base.Chunks); err != nil {
+	entries, err := version.ReadChunks(ctx, p.pl.Files, base.Chunks)
+	if err == nil {
+		err = p.current(ctx, entries)
+	}
+	if err != nil {
 		return nil, err
 	}
-	for i := range x.Model.Resources {
-		t.index[x.Model.Resources[i].ID] = i
-	}
-	if err := t.current(ctx); err != nil {
+	e, err := newEdit(base, entries)
+	if err != nil {
 		return nil, err
 	}
+	e.Frozen = true
+	t := &targeted{edit: e, p: p, x: x, index: indexOf(x.Model)}
 	if err := t.find(ctx); err != nil {
 		return nil, err
 	}
 	t.keep()
-	m := &model.Model{Agents: t.agents(x.Model.Agents), WhereAgent: x.Model.AtAgent}
-	for _, i := range t.mine {
-		m.Resources = append(m.Resources, x.Model.Resources[i])
-	}
-	m.Where = func(i int, a string) diag.Pos {
-		if i < len(t.mine) {
-			return x.Model.At(t.mine[i], a)
-		}
-		return diag.Pos{}
-	}
-	if err := p.checkDescribed(ctx, m, true); err != nil {
+	t.put()
+	if err := p.checkDescribed(ctx, e.Put, true); err != nil {
 		return nil, err
 	}
-	if problems := t.check(m); len(problems) > 0 {
-		return nil, problems.Err()
-	}
-	return t, t.resolve(ctx, m)
+	return e, t.decideAgents(ctx)
 }
 
-// current decodes the base as it is in force. If a value became known after the version was stored,
-// the row has the value and the version does not. Resources that are not targeted keep that value.
-func (t *targeted) current(ctx context.Context) error {
+// current replaces entries of the version in force by those that its rows have. If a value became
+// known after the version was stored, the row has the value and the version does not. Resources that
+// are not targeted keep that value.
+func (p *editor) current(ctx context.Context, entries map[resource.ID]version.Entry) error {
 	var open []resource.ID
-	for id := range t.entries {
-		if en := t.entries[id]; en.HasReferences() {
+	for id, en := range entries {
+		if en.HasReferences() {
 			open = append(open, id)
 		}
 	}
 	slices.Sort(open)
-	rows, err := t.p.load(ctx, open)
-	if err != nil {
-		return err
-	}
+	rows, err := p.load(ctx, open)
 	for id, row := range rows {
 		if !row.Orphaned && !row.Removing && !row.Damaged() && row.Compliance != state.Undefined {
-			t.entries[id] = version.Entry{ID: id, Hash: row.Hash, Body: row.Body}
+			entries[id] = version.Entry{ID: id, Hash: row.Hash, Body: row.Body}
 		}
 	}
-	t.old = make(map[resource.ID]*resource.Resource, len(t.entries))
-	for id, en := range t.entries {
-		if t.old[id], err = resource.Decode(en.Body); err != nil {
-			return fault.Wrap(fault.Damaged, "read version", err)
-		}
-	}
-	return nil
+	return err
 }
 
 // find selects the resources of the export.
@@ -129,12 +105,12 @@ func (t *targeted) find(ctx context.Context) error {
 		return t.x.Target.Picks(id, set) && (status == nil || status[id])
 	}
 	out := &targets{asked: map[resource.ID]bool{}, needed: map[resource.ID]bool{}}
-	t.removed, t.late = map[resource.ID]bool{}, map[resource.ID]bool{}
-	for id, r := range t.old {
+	t.late = map[resource.ID]bool{}
+	for id, r := range t.was {
 		if picks(id, r.Set) {
 			out.asked[id] = true
 			if _, stays := t.index[id]; !stays {
-				t.removed[id] = true
+				t.Drop[id] = true
 			}
 		}
 	}
@@ -176,15 +152,15 @@ func (t *targeted) find(ctx context.Context) error {
 // have them. It rejects documents that describe resources of these sets.
 func (t *targeted) leaveOwned(ctx context.Context) error {
 	var sets []string
-	for id := range t.removed {
-		sets = append(sets, t.old[id].Set)
+	for id := range t.Drop {
+		sets = append(sets, t.was[id].Set)
 	}
 	mine := &model.Model{Where: func(i int, a string) diag.Pos { return t.x.Model.At(t.mine[i], a) }}
 	for _, i := range t.mine {
 		r := t.x.Model.Resources[i]
 		mine.Resources = append(mine.Resources, r)
-		if sets = append(sets, r.Set); t.old[r.ID] != nil {
-			sets = append(sets, t.old[r.ID].Set)
+		if sets = append(sets, r.Set); t.was[r.ID] != nil {
+			sets = append(sets, t.was[r.ID].Set)
 		}
 	}
 	slices.Sort(sets)
@@ -194,53 +170,59 @@ func (t *targeted) leaveOwned(ctx context.Context) error {
 		return err
 	}
 	t.others = map[resource.ID]bool{}
-	for id := range t.removed {
-		if owned[t.old[id].Set] {
-			delete(t.removed, id)
+	for id := range t.Drop {
+		if owned[t.was[id].Set] {
+			delete(t.Drop, id)
 			t.others[id] = true
 		}
 	}
 	problems := refuseOwned(mine, owned, hintKept)
 	for i := range mine.Resources {
 		r := &mine.Resources[i]
-		if was := t.old[r.ID]; was != nil && owned[was.Set] && was.Set != r.Set {
+		if was := t.was[r.ID]; was != nil && owned[was.Set] && was.Set != r.Set {
 			problems.Add(hasOwned(mine, i, was.Set))
 		}
 	}
 	return problems.Err()
 }
 
-// keep selects the resources of the base that stay: all resources outside of the export, and
+// keep records the resources of the base that stay: all resources outside of the export, and
 // resources of other owners. With Defer, resources that these still require stay, too.
 func (t *targeted) keep() {
 	about := t.p.targets
-	t.require()
+	maps.DeleteFunc(t.Moved, func(id, _ resource.ID) bool { return !t.Drop[id] }) // others own it
 	var follow []resource.ID
 	stay := func(id resource.ID) {
-		t.kept = append(t.kept, t.old[id])
+		t.kept.resources[id] = true
 		follow = append(follow, id)
 	}
-	for _, id := range slices.Sorted(maps.Keys(t.old)) {
+	for id := range t.was {
 		if !about.asked[id] && !about.needed[id] || t.others[id] {
 			stay(id)
 		}
 	}
 	for ; t.x.Defer && len(follow) > 0; follow = follow[1:] {
-		r := t.old[follow[0]]
+		r := t.was[follow[0]]
 		for _, id := range r.Requires {
-			if t.removed[id] && !t.p.pl.Checker.RequiresByType(r, t.old[id]) {
-				delete(t.removed, id)
+			if t.Drop[id] && t.Moved[id] == "" &&
+				!t.p.pl.Checker.RequiresByType(r, t.was[id]) {
+				delete(t.Drop, id)
 				delete(about.asked, id)
 				t.late[id] = true
 				stay(id)
 			}
 		}
 	}
-	for _, r := range t.kept {
-		r.Requires = slices.DeleteFunc(slices.Clone(r.Requires), func(id resource.ID) bool {
-			return t.removed[id] && t.p.pl.Checker.RequiresByType(r, t.old[id])
-		})
+}
+
+// put sets the model that the edit puts: the targeted resources, and their agents.
+func (t *targeted) put() {
+	m := &model.Model{Agents: t.agents(t.x.Model.Agents), WhereAgent: t.x.Model.AtAgent}
+	for _, i := range t.mine {
+		m.Resources = append(m.Resources, t.x.Model.Resources[i])
 	}
+	m.Where = func(i int, a string) diag.Pos { return t.x.Model.At(t.mine[i], a) }
+	t.Put = m
 }
 
 // agents returns the agents of a model that have targeted resources.
@@ -252,120 +234,19 @@ func (t *targeted) agents(of []resource.Agent) []resource.Agent {
 	return slices.DeleteFunc(slices.Clone(of), func(a resource.Agent) bool { return !used[a.Name] })
 }
 
-// check checks the targeted resources, which are all of m, together with the resources that stay.
-func (t *targeted) check(m *model.Model) diag.Problems {
-	pl, n := t.p.pl, len(m.Resources)
-	all := slices.Clone(m.Resources)
-	byID := map[resource.ID]int{}
-	for _, r := range t.kept {
-		all = append(all, *r)
-	}
-	for i := range all {
-		byID[all[i].ID] = i
-	}
-	pl.Checker.Relate(all, byID)
-	t.restoreKept(all, byID)
-	copy(m.Resources, all[:n])
-	var problems diag.Problems
-	for _, r := range t.kept {
-		for _, id := range r.Requires {
-			if t.removed[id] {
-				problems.Add(
-					diag.Problem{Resource: string(r.ID), Hint: "target both, or apply everything",
-						Message: fmt.Sprintf(
-							"requires %s, which leaves; what requires it is not targeted",
-							id,
-						)},
-				)
-			}
-		}
-	}
-	if len(problems) == 0 {
-		problems = pl.Checker.CheckThere(all, m.At)
-	}
-	problems = append(problems, pl.Checker.CheckThings(all, n,
-		model.TargetsOf(MergeAgents(t.base.Agents, m.Agents), true), m.At)...)
-	problems = append(problems, pl.Checker.CheckCycles(all, m.At)...)
-	t.sets = setsOf(all)
-	return problems
-}
-
-// restoreKept restores the resources that stay, at the end of all. It marks a resource as
-// subscribed if another resource subscribes to it by its type, even if only one of the two is
-// targeted. The mark is no new intent.
-func (t *targeted) restoreKept(all []resource.Resource, byID map[resource.ID]int) {
-	for i, r := range t.kept {
-		all[len(all)-len(t.kept)+i] = *r
-	}
-	for i := range all {
-		for _, id := range all[i].Subscriptions {
-			if j, there := byID[id]; there {
-				all[j].Subscribed = true
-			}
-		}
-	}
-	for i, r := range t.kept {
-		r.Subscribed = all[len(all)-len(t.kept)+i].Subscribed
-	}
-}
-
-// resolver returns the resolver of references.
-func (t *targeted) resolver() *resolver { return &resolver{t.p.planning} }
-
-// resolve makes the entries of the version.
-func (t *targeted) resolve(ctx context.Context, m *model.Model) error {
-	known, refs, err := t.resolver().references(ctx, m, kept{})
+// decideAgents sets the agents of the version, with resolved options.
+func (t *targeted) decideAgents(ctx context.Context) error {
+	r := &resolver{t.p.planning}
+	known, _, err := r.references(ctx, &model.Model{Agents: t.Put.Agents}, kept{})
 	if err != nil {
 		return err
 	}
-	agents, problems := t.resolver().resolveAgents(ctx, m, known, nil)
+	agents, problems := r.resolveAgents(ctx, t.Put, known, nil)
 	problems = append(problems, t.decideReach(&agents)...)
-	problems = append(
-		problems,
-		t.p.pl.Checker.CheckReach(
-			&model.Model{Resources: m.Resources, Agents: agents.list, Where: m.Where},
-			true,
-		)...)
-	if len(problems) > 0 {
-		return problems.Err()
+	t.Agents, t.problems = agents.list, problems
+	for name := range agents.byName {
+		t.kept.agents[name] = true
 	}
-	t.set, err = t.resolver().resolveEach(ctx, m, refs, known, agents, kept{})
-	if err != nil {
-		return err
-	}
-	again := t.gather(m, agents)
-	if t.set.entries, err = version.NewEntries(m.Resources, agents.byName); err != nil {
-		return err
-	}
-	files := map[string]bool{}
-	for _, h := range t.set.files {
-		files[h] = true
-	}
-	for _, r := range t.kept {
-		en := t.entries[r.ID]
-		was, err := resource.Decode(en.Body)
-		switch {
-		case again[r.ID]:
-			en, err = version.NewEntry(r, agents.byName[r.Agent])
-		case err != nil || !slices.Equal(was.Requires, r.Requires) ||
-			was.Subscribed != r.Subscribed:
-			en.Body, err = r.Encode()
-		}
-		if err != nil {
-			return fault.Wrap(fault.Internal, "encode resource "+string(r.ID), err)
-		}
-		t.set.entries = append(t.set.entries, en)
-		for _, ref := range resource.References(r.Attributes) {
-			if f, is := ref.(resource.File); is {
-				files[f.Hash] = true
-			}
-		}
-	}
-	t.set.files = slices.Sorted(maps.Keys(files))
-	slices.SortFunc(
-		t.set.entries,
-		func(a, b version.Entry) int { return strings.Compare(string(a.ID), string(b.ID)) },
-	)
 	return nil
 }
 
@@ -374,8 +255,8 @@ func (t *targeted) resolve(ctx context.Context, m *model.Model) error {
 func (t *targeted) decideReach(agents *agentSet) diag.Problems {
 	var problems diag.Problems
 	shared, asked := map[string]bool{}, map[string]bool{}
-	for _, r := range t.kept {
-		shared[r.Agent] = shared[r.Agent] || !t.late[r.ID]
+	for id := range t.kept.resources {
+		shared[id.Agent()] = shared[id.Agent()] || !t.late[id]
 	}
 	for id := range t.p.targets.asked {
 		asked[id.Agent()] = true

@@ -7,6 +7,8 @@
 //	entries of the version to release ◄───────────────────┘
 //	      └── Nodes, with resources being removed ── NewGraph ──► graph ── Blob ──► file
 //
-// The package depends neither on types nor on rows: the content of a version is checked before, and
-// the work for it is planned afterwards.
+// An Edit is a request as a change of a stored version: Apply returns the resources of the next
+// version, and Check its problems.
+//
+// The package knows no rows: the work for a version is planned afterwards.
 package version

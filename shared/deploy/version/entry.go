@@ -64,12 +64,22 @@ func NewEntry(r *resource.Resource, a resource.Agent) (Entry, error) {
 	return Entry{ID: r.ID, Hash: hash, Body: body}, err
 }
 
-// NewEntries returns the entries of resources, sorted by id.
-func NewEntries(resources []resource.Resource, agents map[string]resource.Agent) ([]Entry, error) {
+// NewEntries returns the entries of resources, sorted by id. If known, which may be nil, returns the
+// entry of a resource, that entry is used; known is called concurrently.
+func NewEntries(resources []resource.Resource, agents map[string]resource.Agent,
+	known func(*resource.Resource, resource.Agent) (Entry, bool),
+) ([]Entry, error) {
 	entries := make([]Entry, len(resources))
 	errs := make([]error, len(resources))
 	parallel.For(len(resources), func(i int) {
-		entries[i], errs[i] = NewEntry(&resources[i], agents[resources[i].Agent])
+		r := &resources[i]
+		is := false
+		if known != nil {
+			entries[i], is = known(r, agents[r.Agent])
+		}
+		if !is {
+			entries[i], errs[i] = NewEntry(r, agents[r.Agent])
+		}
 	})
 	for i, err := range errs {
 		if err != nil {

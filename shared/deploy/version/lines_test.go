@@ -18,7 +18,7 @@ func entriesOf(t *testing.T, numbers ...int) []Entry {
 		out = append(out, resource.Resource{ID: resource.ID(fmt.Sprintf("t::T[a,n=%03d]", n)),
 			Type: "t::T", Agent: "a", Attributes: map[string]any{"n": "x"}})
 	}
-	entries, err := NewEntries(out, map[string]resource.Agent{})
+	entries, err := NewEntries(out, map[string]resource.Agent{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestLinesOfSet(t *testing.T) {
 			Type: "t::T", Agent: "a", Set: set,
 			Attributes: map[string]any{"n": map[string]any{"set": "a"}}})
 	}
-	entries, err := NewEntries(all, map[string]resource.Agent{})
+	entries, err := NewEntries(all, map[string]resource.Agent{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,153 @@
+package planner
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
+	"southbound/shared/diag"
+	"southbound/shared/resource"
+)
+
+// edit is an export as an edit of a base version.
+type edit struct {
+	version.Edit
+	base     state.Version                 // Number 0: the export replaces everything
+	was      version.Base                  // the resources of base
+	entries  map[resource.ID]version.Entry // their entries
+	kept     kept
+	problems diag.Problems // in addition to those that version.Check returns
+}
+
+// editor makes the edits of exports.
+type editor struct{ *exporting }
+
+// edit returns the edit that an export makes, given the last version.
+func (p *editor) edit(ctx context.Context, x Export, last state.Version) (*edit, error) {
+	switch {
+	case !x.Target.Empty():
+		return p.targeted(ctx, x)
+	case x.Partial:
+		return p.partial(ctx, x, last)
+	}
+	return p.whole(ctx, x, last)
+}
+
+// newEdit returns an edit of a base version that puts and drops nothing.
+func newEdit(
+	base state.Version, entries map[resource.ID]version.Entry,
+) (*edit, error) {
+	e := &edit{base: base, entries: entries, was: make(version.Base, len(entries)),
+		kept: kept{resources: map[resource.ID]bool{}, agents: map[string]bool{}}}
+	e.Drop = map[resource.ID]bool{}
+	resources, err := version.DecodeAll(slices.Collect(maps.Values(entries)))
+	for _, r := range resources {
+		e.was[r.ID] = r
+	}
+	return e, err
+}
+
+// readBase returns an edit of a stored version that puts and drops nothing.
+func (p *editor) readBase(ctx context.Context, base state.Version) (*edit, error) {
+	entries, err := version.ReadChunks(ctx, p.pl.Files, base.Chunks)
+	if err != nil {
+		return nil, err
+	}
+	return newEdit(base, entries)
+}
+
+// whole returns the edit of a whole export: it puts all resources of the model, and drops all
+// others but those in the sets of other owners.
+func (p *editor) whole(ctx context.Context, x Export, last state.Version) (*edit, error) {
+	all := &edit{Edit: version.Edit{Put: x.Model}}
+	base, owned, err := p.ownedIn(ctx, x, last)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.checkDescribed(ctx, x.Model, len(owned) > 0); err != nil || len(owned) == 0 {
+		return all, err
+	}
+	e, err := p.readBase(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	e.Put, e.Agents = x.Model, MergeAgents(base.Agents, x.Model.Agents)
+	index := indexOf(x.Model)
+	for _, id := range slices.Sorted(maps.Keys(e.was)) {
+		set := e.was[id].Set
+		i, again := index[id]
+		switch {
+		case owned[set] && again:
+			e.problems.Add(hasOwned(x.Model, i, set))
+		case !owned[set] && !again:
+			e.Drop[id] = true
+		}
+	}
+	return e, nil
+}
+
+// indexOf returns the indexes of the resources of a model.
+func indexOf(m *model.Model) map[resource.ID]int {
+	out := make(map[resource.ID]int, len(m.Resources))
+	for i := range m.Resources {
+		out[m.Resources[i].ID] = i
+	}
+	return out
+}
+
+// apply returns the intents of the version that results from an edit, or its problems.
+func (p *editor) apply(ctx context.Context, e *edit) (intents, error) {
+	next := version.Apply(p.pl.Checker, e.was, &e.Edit)
+	problems := append(e.problems, version.Check(p.pl.Checker, next, &e.Edit)...)
+	if len(problems) > 0 {
+		return intents{}, problems.Err()
+	}
+	e.kept.entry = e.entryOf(p.pl.Checker, next)
+	set, err := (&resolver{p.planning}).resolveModel(ctx, next.Model, e.kept)
+	set.resources = next.Model.Resources
+	return set, err
+}
+
+// entryOf returns a function that returns the entry of a resource of the next version, if its intent
+// is that of the base. Its requirements may differ.
+func (e *edit) entryOf(
+	c *model.Checker, next *version.Next,
+) func(*resource.Resource, resource.Agent) (version.Entry, bool) {
+	agents := make(map[string]resource.Agent, len(e.base.Agents))
+	for _, a := range e.base.Agents {
+		agents[a.Name] = a
+	}
+	return func(r *resource.Resource, now resource.Agent) (version.Entry, bool) {
+		was, agent := e.was[r.ID], agents[r.Agent]
+		if was == nil || !e.kept.resources[r.ID] ||
+			!e.Frozen && !state.SameAgents([]resource.Agent{agent}, []resource.Agent{now}) ||
+			c.Gathers(r) && !resource.Equal(was.Attributes, r.Attributes) {
+			return version.Entry{}, false
+		}
+		en, err := e.entries[r.ID], error(nil)
+		if next.Affected[r.ID] {
+			en.Body, err = r.Encode()
+		}
+		return en, err == nil
+	}
+}
+
+// baseOf returns the version that a partial export is merged into; last is the last one. An export by
+// an owner of sets is merged into the version in force: versions that are only stored do not
+// concern it.
+func (p *editor) baseOf(
+	ctx context.Context, x Export, last state.Version,
+) (state.Version, error) {
+	of := cmp.Or(p.env.Base, last.Number)
+	if x.Owner {
+		of = p.env.Released
+	}
+	if of == last.Number {
+		return last, nil
+	}
+	return p.pl.Client.Version(ctx, p.was, of)
+}
