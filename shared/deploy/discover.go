@@ -318,7 +318,8 @@ func (d *discoverer) check(ctx context.Context, part []resource.Resource) error 
 		full.Attributes, _ = d.typ.Check(full.Attributes)
 		// If the resource cannot be encoded, it does not decode either, and NewRun reports that.
 		body, _ := full.Encode()
-		r := d.runs.NewRun(d.env, &state.Row{ID: full.ID, Body: body}, nil, &d.session)
+		row := &state.Row{ID: full.ID, Intent: state.Intent{Body: body}}
+		r := d.runs.NewRun(d.env, row, nil, &d.session)
 		if r.Over() {
 			return errors.New(r.Reason)
 		}

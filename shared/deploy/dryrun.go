@@ -143,8 +143,11 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 			return d.out, fault.Wrap(fault.Damaged, "read version", err)
 		}
 		lane := state.LaneOf(res.ID, res.Agent, lanes[res.Agent])
-		rows[res.ID] = &state.Row{ID: res.ID, Lane: lane, Version: d.version, Hash: entries[i].Hash,
-			Body: entries[i].Body, Missing: model.Missing(res.Attributes)}
+		rows[res.ID] = &state.Row{
+			ID: res.ID,
+			Intent: state.Intent{Lane: lane, Version: d.version, Hash: entries[i].Hash,
+				Body: entries[i].Body, Missing: model.Missing(res.Attributes)},
+		}
 		nodes = append(nodes, version.Node{ID: res.ID, Lane: lane, Requires: res.Requires})
 		if res.Purged {
 			purged[res.ID] = true

@@ -31,8 +31,10 @@ func (e *Engine) ReadErrand(ctx context.Context, env string, of Errand,
 				w.ID, of.Agent.Name)
 		}
 		if _, known := d.results[w.ID]; !known {
-			byLane[w.Lane] = append(byLane[w.Lane], &state.Row{ID: w.ID, Lane: w.Lane,
-				Version: w.Version, Hash: w.Hash, Body: w.Body})
+			byLane[w.Lane] = append(byLane[w.Lane], &state.Row{
+				ID:     w.ID,
+				Intent: state.Intent{Lane: w.Lane, Version: w.Version, Hash: w.Hash, Body: w.Body},
+			})
 		}
 	}
 	err = d.lanes(ctx, byLane)

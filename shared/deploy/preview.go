@@ -172,8 +172,10 @@ func (d *dryRunner) read(
 		w := &s.Planned[i]
 		planned[w.ID] = w
 		if now := s.Rows[w.ID]; now != nil {
-			rows[w.ID] = &state.Row{ID: w.ID, Lane: now.Lane, Version: now.Version, Hash: now.Hash,
-				Body: now.Body}
+			rows[w.ID] = &state.Row{
+				ID:     w.ID,
+				Intent: state.Intent{Lane: now.Lane, Version: now.Version, Hash: now.Hash, Body: now.Body},
+			}
 			// Until another object is removed, a handler would find that object.
 			blocked[w.ID] = w.Action == "undefined" || w.Failed || s.GetsRoom(w.ID)
 		}

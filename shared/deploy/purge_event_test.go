@@ -176,8 +176,10 @@ func TestPurgeIsHeardLate(t *testing.T) {
 // TestNotesOfAReload pins that a reload that is owed is stored, and kept by a row that begins anew.
 func TestNotesOfAReload(t *testing.T) {
 	t.Parallel()
-	row := state.Row{ID: resource.ID("x"),
-		Notes: (&state.Notes{Written: map[string]string{"a": "w"}}).Encode()}
+	row := state.Row{
+		ID:      resource.ID("x"),
+		Outcome: state.Outcome{Notes: (&state.Notes{Written: map[string]string{"a": "w"}}).Encode()},
+	}
 	row.LeaveBehind("b", "c")
 	row.LeaveBehind("b", "a")
 	if n := state.DecodeNotes(row.Notes); !slices.Equal(n.Left, []resource.ID{"a", "b", "c"}) ||

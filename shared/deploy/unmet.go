@@ -61,7 +61,8 @@ func (d *dryRunner) skip(g *version.Graph, rows map[resource.ID]*state.Row) {
 		for _, q := range g.Requires(n) {
 			requires = append(requires, after[g.IDs[q]])
 		}
-		row := &state.Row{ID: w.ID, LastRun: state.RunSuccess, Compliance: state.Compliant}
+		row := &state.Row{ID: w.ID, Outcome: state.Outcome{
+			LastRun: state.RunSuccess, Compliance: state.Compliant}}
 		causes, _ := step.Start(row, &resource.Resource{}, requires)
 		switch {
 		case w.Failed || w.Reason == planner.ReportOnly:

@@ -23,9 +23,13 @@ func benchRow(n int) state.Row {
 		body = append(body, "page content "...)
 	}
 	body = append(body, `","mode":"0644"},"managed":true}`...)
-	return state.Row{ID: id, Lane: "web1/0", Version: 1, Hash: fmt.Sprintf("%064x", n), Body: body,
-		Ticket: int64(n + 1), Priority: state.PriorityNewVersion,
-		Compliance: state.HasUpdate, LastRun: state.RunNew, Blocked: state.NotBlocked}
+	return state.Row{
+		ID: id,
+		Intent: state.Intent{Lane: "web1/0", Version: 1, Hash: fmt.Sprintf("%064x", n), Body: body,
+			Ticket: int64(n + 1), Priority: state.PriorityNewVersion},
+		Outcome: state.Outcome{Compliance: state.HasUpdate, LastRun: state.RunNew,
+			Blocked: state.NotBlocked},
+	}
 }
 
 func benchRows(n int) []state.Row {

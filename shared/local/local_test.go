@@ -53,7 +53,7 @@ func TestLease(t *testing.T) {
 	if err != nil || second.Fence <= first.Fence {
 		t.Fatalf("after expiry: %v, fence %d after %d", err, second.Fence, first.Fence)
 	}
-	row := state.Row{ID: "std::Null[a,name=x]", Lane: "l/0", Body: []byte("{}")}
+	row := state.Row{ID: "std::Null[a,name=x]", Intent: state.Intent{Lane: "l/0", Body: []byte("{}")}}
 	if _, err := a.Commit(ctx, "e",
 		state.Commit{Guard: state.Guard{Key: "l/0", Fence: first.Fence},
 			Rows: []state.Row{row}}); !fault.Is(err, fault.Fenced) {
@@ -170,13 +170,16 @@ func TestCommit(t *testing.T) {
 	ctx := context.Background()
 	now := time.Now().UTC()
 	h, g := openWithLane(t)
-	row := state.Row{ID: `std::Null[a,name=x\,y]`, Lane: "a/0", Version: 3, Hash: "h",
-		Body: []byte(`{"a":1}`), Removing: true, Ticket: 7, Priority: 2,
-		NotBefore: now, Compliance: state.HasUpdate, LastRun: state.RunFailed,
-		Blocked: state.BlockedTemp, Missing: []string{"m"}, Deployed: "d",
-		LastAt: now, LastAction: "act", Reason: "why", Causes: []resource.ID{"x"},
-		Class: state.ClassTerminal, Attempts: 4, NextAt: now, Checked: 9,
-		Waiting: []byte("w"), Creating: "tok", ChangedAt: now, SucceededAt: now, WantFacts: true}
+	row := state.Row{
+		ID: `std::Null[a,name=x\,y]`,
+		Intent: state.Intent{Lane: "a/0", Version: 3, Hash: "h", Body: []byte(`{"a":1}`), Removing: true,
+			Ticket: 7, Priority: 2, Missing: []string{"m"}},
+		Outcome: state.Outcome{NotBefore: now, Compliance: state.HasUpdate, LastRun: state.RunFailed,
+			Blocked: state.BlockedTemp, Deployed: "d", LastAt: now, LastAction: "act",
+			Reason: "why", Causes: []resource.ID{"x"}, Class: state.ClassTerminal,
+			Attempts: 4, NextAt: now, Checked: 9, Waiting: []byte("w"), Creating: "tok",
+			ChangedAt: now, SucceededAt: now, WantFacts: true},
+	}
 	if _, err := h.Commit(ctx, "e",
 		state.Commit{Guard: g, Rows: []state.Row{row}, Plan: true}); err != nil {
 		t.Fatal(err)
@@ -188,7 +191,7 @@ func TestCommit(t *testing.T) {
 	}
 	stale := row
 	stale.Rev, stale.Reason = 5, "stale"
-	fresh := state.Row{ID: "std::Null[a,name=z]", Lane: "a/0", Body: []byte("{}")}
+	fresh := state.Row{ID: "std::Null[a,name=z]", Intent: state.Intent{Lane: "a/0", Body: []byte("{}")}}
 	out, err := h.Commit(ctx, "e",
 		state.Commit{Guard: g, Rows: []state.Row{stale, fresh},
 			Actions: []state.Action{{ID: "1", Resource: row.ID, Finished: now}},

@@ -94,17 +94,22 @@ func (r *record) read(out *state.Row) error {
 	if err := fromCBOR(r.state, &rest); err != nil {
 		return fault.Wrap(fault.Internal, "decode the record of "+r.id, err)
 	}
-	*out = state.Row{ID: resource.ID(r.id), Rev: r.rev, Lane: r.lane, Ticket: r.ticket,
-		NextAt: timeOf(r.nextAt), Checked: r.checked, Version: rest.Version, Hash: rest.Hash,
-		Orphaned: rest.Orphaned, Removing: rest.Removing, Priority: rest.Priority,
-		NotBefore: timeOf(rest.NotBefore), Compliance: rest.Compliance, LastRun: rest.LastRun,
-		Blocked: rest.Blocked, Missing: rest.Missing, Deployed: rest.Deployed,
-		LastAt: timeOf(rest.LastAt), LastAction: rest.LastAction, Reason: rest.Reason,
-		Causes: rest.Causes, Class: rest.Class, Attempts: rest.Attempts, Waiting: rest.Waiting,
-		Creating: rest.Creating, Notes: rest.Notes, ChangedAt: timeOf(rest.ChangedAt),
-		SucceededAt: timeOf(rest.SucceededAt), TriedAt: timeOf(rest.TriedAt),
-		WantFacts: rest.WantFacts, PossiblyChanged: rest.PossiblyChanged, Hidden: rest.Hidden,
-		MovedFrom: rest.MovedFrom, Formerly: rest.Formerly}
+	*out = state.Row{
+		ID: resource.ID(r.id), Rev: r.rev,
+		Intent: state.Intent{Lane: r.lane, Ticket: r.ticket, Version: rest.Version, Hash: rest.Hash,
+			Orphaned: rest.Orphaned, Removing: rest.Removing, Priority: rest.Priority,
+			Missing: rest.Missing, Hidden: rest.Hidden, MovedFrom: rest.MovedFrom,
+			Formerly: rest.Formerly},
+		Outcome: state.Outcome{NextAt: timeOf(r.nextAt), Checked: r.checked,
+			NotBefore: timeOf(rest.NotBefore), Compliance: rest.Compliance,
+			LastRun: rest.LastRun, Blocked: rest.Blocked, Deployed: rest.Deployed,
+			LastAt: timeOf(rest.LastAt), LastAction: rest.LastAction,
+			Reason: rest.Reason, Causes: rest.Causes, Class: rest.Class,
+			Attempts: rest.Attempts, Waiting: rest.Waiting, Creating: rest.Creating,
+			Notes: rest.Notes, ChangedAt: timeOf(rest.ChangedAt),
+			SucceededAt: timeOf(rest.SucceededAt), TriedAt: timeOf(rest.TriedAt),
+			WantFacts: rest.WantFacts, PossiblyChanged: rest.PossiblyChanged},
+	}
 	if len(r.body) > 0 && r.bodySum == sumOf(r.body) {
 		out.Body = r.body
 	}

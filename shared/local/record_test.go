@@ -34,7 +34,11 @@ func TestRecord(t *testing.T) {
 // body, and anywhere else the record is Damaged.
 func TestFlippedBits(t *testing.T) {
 	t.Parallel()
-	row := state.Row{ID: "t::T[a,name=x]", Lane: "a/0", Hash: "h", Reason: "why", Body: []byte("{}")}
+	row := state.Row{
+		ID:      "t::T[a,name=x]",
+		Intent:  state.Intent{Lane: "a/0", Hash: "h", Body: []byte("{}")},
+		Outcome: state.Outcome{Reason: "why"},
+	}
 	rec := recordOf(&row, 1)
 	for i := range 8 * len(rec.state) {
 		bad := rec

@@ -84,9 +84,11 @@ func (w *world) step() {
 }
 
 func (w *world) fresh(n int) state.Row {
-	return state.Row{ID: resource.ID(fmt.Sprintf("std::Null[a%d,name=%d]", n%3, n)),
-		LastRun: state.RunNew,
-		Blocked: state.NotBlocked, Hash: fmt.Sprint(n)}
+	return state.Row{
+		ID:      resource.ID(fmt.Sprintf("std::Null[a%d,name=%d]", n%3, n)),
+		Intent:  state.Intent{Hash: fmt.Sprint(n)},
+		Outcome: state.Outcome{LastRun: state.RunNew, Blocked: state.NotBlocked},
+	}
 }
 
 func (w *world) compare() {
@@ -199,8 +201,11 @@ func TestChangedRows(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			h, g := openWithLane(t)
-			row := state.Row{ID: "t::T[a,name=x]", Lane: "a/0", Ticket: 7, Hash: "h",
-				Reason: "it is broken", NextAt: time.Unix(9, 0).UTC(), Body: []byte(`{"path":1}`)}
+			row := state.Row{
+				ID:      "t::T[a,name=x]",
+				Intent:  state.Intent{Lane: "a/0", Ticket: 7, Hash: "h", Body: []byte(`{"path":1}`)},
+				Outcome: state.Outcome{Reason: "it is broken", NextAt: time.Unix(9, 0).UTC()},
+			}
 			must(h.Commit(ctx, "e", state.Commit{Guard: g, Rows: []state.Row{row}}))(t)
 			conn := must(sqlite.OpenConn(filepath.Join(h.Dir, dbName), sqlite.OpenReadWrite))(t)
 			if err := query(conn, c.sql, nil); err != nil || conn.Changes() != 1 {
@@ -239,8 +244,10 @@ func TestPlans(t *testing.T) {
 	h, g := openWithLane(t)
 	c := state.Commit{Guard: g}
 	for n := range 1000 {
-		c.Rows = append(c.Rows, state.Row{ID: resource.ID(fmt.Sprintf("t::T[a,name=%d]", n)),
-			Lane: "a/0", Ticket: 1})
+		c.Rows = append(c.Rows, state.Row{
+			ID:     resource.ID(fmt.Sprintf("t::T[a,name=%d]", n)),
+			Intent: state.Intent{Lane: "a/0", Ticket: 1},
+		})
 	}
 	must(h.Commit(t.Context(), "e", c))(t)
 	conn := must(sqlite.OpenConn(filepath.Join(h.Dir, dbName), sqlite.OpenReadWrite))(t)

@@ -56,12 +56,14 @@ func TestImageIsSmall(t *testing.T) {
 	}
 	before, at := used(), time.Unix(1_800_000_000, 5)
 	for i := range n {
-		row := state.Row{ID: resource.ID(fmt.Sprintf("std::Null[web1,name=resource-%06d]", i)),
-			Rev:     9,
-			Version: 3, Hash: "0011223344556677", Body: body, Ticket: at.UnixNano(),
-			LastRun:    state.RunSuccess,
-			LastAction: "00112233445566778899aabbccddeeff", LastAt: at, SucceededAt: at,
-			ChangedAt: at}
+		row := state.Row{
+			ID:     resource.ID(fmt.Sprintf("std::Null[web1,name=resource-%06d]", i)),
+			Rev:    9,
+			Intent: state.Intent{Version: 3, Hash: "0011223344556677", Body: body, Ticket: at.UnixNano()},
+			Outcome: state.Outcome{LastRun: state.RunSuccess,
+				LastAction: "00112233445566778899aabbccddeeff", LastAt: at,
+				SucceededAt: at, ChangedAt: at},
+		}
 		row.Deployed = row.Hash
 		if err := m.put(1, whole(row)); err != nil {
 			t.Fatal(err)

@@ -34,9 +34,13 @@ func id(agent string, n int) resource.ID {
 
 // row is a scheduled row of an agent.
 func row(agent string, n int) state.Row {
-	return state.Row{ID: id(agent, n), Lane: agent + "/0", Version: 1,
-		Hash: fmt.Sprintf("%064x", n), Body: fmt.Appendf(nil, `{"n":%d}`, n), Ticket: int64(n + 1),
-		Compliance: state.HasUpdate, LastRun: state.RunNew, Blocked: state.NotBlocked}
+	return state.Row{
+		ID: id(agent, n),
+		Intent: state.Intent{Lane: agent + "/0", Version: 1, Hash: fmt.Sprintf("%064x", n),
+			Body: fmt.Appendf(nil, `{"n":%d}`, n), Ticket: int64(n + 1)},
+		Outcome: state.Outcome{Compliance: state.HasUpdate, LastRun: state.RunNew,
+			Blocked: state.NotBlocked},
+	}
 }
 
 // firstRev is the revision of rows that a planner with this guard has made.

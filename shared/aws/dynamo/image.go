@@ -61,7 +61,7 @@ func (m *image) row(id resource.ID) (state.Row, bool) {
 
 // row decodes the row. The caller gives its id and its lane.
 func (r *imageRow) row(id resource.ID, lane string) state.Row {
-	intent := state.Row{Version: r.version, Hash: r.hash, Body: r.body}
+	intent := state.Row{Intent: state.Intent{Version: r.version, Hash: r.hash, Body: r.body}}
 	in := decode(r.rest)
 	stored := rowcodec.Stored{}
 	stored.ID = id
@@ -178,7 +178,7 @@ func (m *image) put(seq int64, r *rowcodec.Stored) error {
 			return damaged("the intent of %s is missing", r.ID)
 		}
 		intent = have.intent
-		before = state.Row{Version: have.version, Hash: have.hash, Body: have.body}
+		before = state.Row{Intent: state.Intent{Version: have.version, Hash: have.hash, Body: have.body}}
 	}
 	row := r.After(&before)
 	next := m.hold(&row)

@@ -59,9 +59,12 @@ func TestCrashAnywhere(t *testing.T) {
 					healthy := w.process()
 					// Commits with rows, so that pages and runs hold more than actions.
 					l := "a/0"
-					row := state.Row{ID: id("a", 0), Lane: l, Version: 1, Hash: "h",
-						Body: []byte("{}"), Compliance: state.Compliant, LastRun: state.RunSuccess,
-						Blocked: state.NotBlocked}
+					row := state.Row{
+						ID:     id("a", 0),
+						Intent: state.Intent{Lane: l, Version: 1, Hash: "h", Body: []byte("{}")},
+						Outcome: state.Outcome{Compliance: state.Compliant, LastRun: state.RunSuccess,
+							Blocked: state.NotBlocked},
+					}
 					actions := m.actions("a", 3, 8)
 					fact := state.Parameter{Name: "size", Of: id("a", 0), Value: "7",
 						Source: "fact", Updated: start}

@@ -102,7 +102,7 @@ func TestViewTellsOfSets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rows = append(rows, state.Row{Body: body})
+			rows = append(rows, state.Row{Intent: state.Intent{Body: body}})
 		}
 		_, err := v.Commit(t.Context(), "prod",
 			state.Commit{Rows: rows, Actions: make([]state.Action, 1)})

@@ -21,7 +21,7 @@ func TestSetIsDecidedAgain(t *testing.T) {
 		r.Version = 7
 		return true
 	}
-	asked := &state.Row{ID: "t::T[a,name=x]", Rev: 3, WantFacts: true}
+	asked := &state.Row{ID: "t::T[a,name=x]", Rev: 3, Outcome: state.Outcome{WantFacts: true}}
 	p.set(asked, ask)
 	if len(p.order) != 0 {
 		t.Error("a row of which nothing changes is to be written")

@@ -118,8 +118,11 @@ func (r *releaser) findOwing(
 			if row == nil || row.Ticket == 0 && !r.wave.asks(row) {
 				return false // when it runs, its dependants are known
 			}
-			if en := after[q]; en != nil && (&state.Row{Body: en.Body}).SendsEventsTo(now[id]) {
-				return true
+			if en := after[q]; en != nil {
+				then := &state.Row{Intent: state.Intent{Body: en.Body}}
+				if then.SendsEventsTo(now[id]) {
+					return true
+				}
 			}
 			return row.SendsEventsTo(now[id])
 		})

@@ -100,26 +100,26 @@ func DecodeNotes(b []byte) Notes {
 }
 
 // LeftBehind returns the resources for whose purge the next run reloads.
-func (r *Row) LeftBehind() []resource.ID {
-	if len(r.Notes) == 0 {
+func (o *Outcome) LeftBehind() []resource.ID {
+	if len(o.Notes) == 0 {
 		return nil
 	}
-	return DecodeNotes(r.Notes).Left
+	return DecodeNotes(o.Notes).Left
 }
 
 // LeaveBehind records that the next run reloads for the purge of resources.
-func (r *Row) LeaveBehind(ids ...resource.ID) {
-	n := DecodeNotes(r.Notes)
+func (o *Outcome) LeaveBehind(ids ...resource.ID) {
+	n := DecodeNotes(o.Notes)
 	n.Left = slices.Compact(slices.Sorted(slices.Values(slices.Concat(n.Left, ids))))
-	r.Notes = n.Encode()
+	o.Notes = n.Encode()
 }
 
 // KeptNotes returns the notes that still hold when a row is reset: the things to delete, and the
 // purges for which it owes a reload.
-func (r *Row) KeptNotes() []byte {
-	if len(r.Notes) == 0 {
+func (o *Outcome) KeptNotes() []byte {
+	if len(o.Notes) == 0 {
 		return nil
 	}
-	n := DecodeNotes(r.Notes)
+	n := DecodeNotes(o.Notes)
 	return (&Notes{Old: n.Old, Left: n.Left}).Encode()
 }

@@ -7,38 +7,57 @@ import (
 	"southbound/shared/resource"
 )
 
-// Row is the state of one resource. There is one row for each resource of the version in force, and
-// for each resource that left the model until it is forgotten.
+// Row is the state of one resource: what is wanted of it, and what its runs have left. There is one
+// row for each resource of the version in force, and for each resource that left the model until it
+// is forgotten.
 //
-// A planner writes the intent and the schedule; a worker writes the other fields. Both write under
-// the revision that they have read. Stored rows must stay readable: a field may be added, and no
-// field may change its meaning.
-//
-// Large: it is a stored record, written as one under its revision: intent, schedule and state of a
-// resource have to change together.
+// Planners and workers write the whole row under the revision that they have read. Stored rows must
+// stay readable: a field may be added, and no field may change its meaning.
 type Row struct {
-	ID   resource.ID
-	Rev  int64  // grows with every write and is never reused for this id; 0: not stored
-	Lane string // where it runs: its agent's name, "/" and a number; see LaneOf
+	ID  resource.ID
+	Rev int64 // grows with every write and is never reused for this id; 0: not stored
+	Intent
+	Outcome
+	// Gone, in a Commit, removes the row instead of writing it. It is never stored.
+	Gone bool
+}
 
-	// Intent. Only a planner writes it.
-
+// Intent is the part of a row that planners write: the desired state and the schedule. Workers
+// write three fields of it: the end of a run clears Ticket, MovedFrom and Formerly.
+type Intent struct {
+	Lane     string // where it runs: its agent's name, "/" and a number; see LaneOf
 	Version  int    // the version that brought this intent
 	Hash     string // of the intent
 	Body     []byte // resource.Resource, encoded; none: the stored one is damaged
 	Orphaned bool   // left the model; no longer managed, and never scheduled
 	Removing bool   // left the model and is being purged; the row is removed with it
-
-	// Schedule.
+	// the unknown values of the intent, for people; none unless it is Undefined
+	Missing []string
+	// Hidden names attributes that held a secret in an earlier intent: the thing may still show the
+	// secret, or show it again.
+	Hidden []string
 
 	// Ticket is the ticket of the commit that scheduled the row. 0: it is not scheduled, unless a
 	// wave asks for it. Later commits of planners have greater tickets.
 	Ticket int64
 	// of the last or the most urgent request; it has no meaning without a ticket
-	Priority  Priority
-	NotBefore time.Time // of a row in progress: it does not run before
+	Priority Priority
+	// MovedFrom are the lanes it was moved from in which a run of it may still be under way. It
+	// does not start until these runs have ended.
+	MovedFrom []string
+	// Formerly are earlier ids of the thing, of which a run may still be under way. It does not
+	// start until these runs have ended. A release that continues after a crash identifies moved
+	// things by these ids.
+	Formerly []resource.ID
+}
 
-	// State vector. The status follows from it, and from Orphaned, Hash, Deployed and Class.
+// Outcome is the part of a row that workers write: the result of the last run, and the data that it
+// leaves for the next. Planners change it only where a new intent, a request or another resource
+// ends its validity: see the events of package step.
+//
+// Large: it is a stored record, written as one: the parts of an outcome change together.
+type Outcome struct {
+	// The state vector. The status follows from it, and from Orphaned, Hash, Deployed and Class.
 
 	// the thing compared with the intent, as the last run found or left it; HasUpdate with a new
 	// intent
@@ -46,10 +65,6 @@ type Row struct {
 	LastRun    LastRun // RunNew: no run has ended since the row was created
 	// BlockedYes is set by a planner and removes the ticket; runs set the other values
 	Blocked Blocked
-	// the unknown values of the intent, for people; none unless it is Undefined
-	Missing []string
-
-	// Outcome of the last run.
 
 	Deployed   string         // hash of the intent that was last deployed with success
 	LastAt     time.Time      // end of the last run; zero: it never ran
@@ -60,6 +75,7 @@ type Row struct {
 	Attempts   int            // failures in a row
 	NextAt     time.Time      // when a timer asks for it; zero: never
 	Checked    int64          // the last wave it was checked in, in its current lane
+	NotBefore  time.Time      // of a row in progress: it does not run before
 	Waiting    []byte         // state that the handler asked to get back; only while in progress
 	Creating   string         // token of a create that was begun and not recorded
 	Notes      []byte         // data that runs leave to later ones: see Notes
@@ -77,16 +93,4 @@ type Row struct {
 	// PossiblyChanged means that a run may have changed the thing without a record of the change.
 	// So the receivers of its events are notified when it is deployed next.
 	PossiblyChanged bool
-	// Hidden names attributes that held a secret in an earlier intent: the thing may still show the
-	// secret, or show it again.
-	Hidden []string
-	// MovedFrom are the lanes it was moved from in which a run of it may still be under way. It
-	// does not start until these runs have ended.
-	MovedFrom []string
-	// Formerly are earlier ids of the thing, of which a run may still be under way. It does not
-	// start until these runs have ended. A release that continues after a crash identifies moved
-	// things by these ids.
-	Formerly []resource.ID
-	// Gone, in a Commit, removes the row instead of writing it. It is never stored.
-	Gone bool
 }

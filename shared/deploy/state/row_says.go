@@ -39,7 +39,7 @@ func (r *Row) Clean() bool {
 }
 
 // Damaged reports whether the stored intent of a resource cannot be used.
-func (r *Row) Damaged() bool { return len(r.Body) == 0 }
+func (i *Intent) Damaged() bool { return len(i.Body) == 0 }
 
 // WasPurged reports whether a row records that its thing was purged.
 func (r *Row) WasPurged() bool {
@@ -51,14 +51,14 @@ func (r *Row) WasPurged() bool {
 }
 
 // PurgeOnDelete reports whether the thing has to be purged when its resource leaves the model.
-func (r *Row) PurgeOnDelete() bool {
-	res, err := resource.Decode(r.Body)
+func (i *Intent) PurgeOnDelete() bool {
+	res, err := resource.Decode(i.Body)
 	return err == nil && res.PurgesOnDelete()
 }
 
 // resourceSet returns the resource set that the resource is in; "" is the shared one.
-func (r *Row) resourceSet() string {
-	res, err := resource.Decode(r.Body)
+func (i *Intent) resourceSet() string {
+	res, err := resource.Decode(i.Body)
 	if err != nil {
 		return ""
 	}
@@ -66,29 +66,29 @@ func (r *Row) resourceSet() string {
 }
 
 // SendsEvents reports whether dependants are notified when the resource has changed.
-func (r *Row) SendsEvents() bool {
-	res, err := resource.Decode(r.Body)
+func (i *Intent) SendsEvents() bool {
+	res, err := resource.Decode(i.Body)
 	return err == nil && res.SendsEvents()
 }
 
 // SendsEventsTo reports whether a resource that requires this one is notified of its changes.
-func (r *Row) SendsEventsTo(res *resource.Resource) bool {
-	other, err := resource.Decode(r.Body)
+func (i *Intent) SendsEventsTo(res *resource.Resource) bool {
+	other, err := resource.Decode(i.Body)
 	return err == nil && res.ReceivesEventsOf(other)
 }
 
 // ReceivesEventsOf reports whether a resource is notified of the changes of a requirement; of is
 // nil if the row of the requirement is gone.
-func (r *Row) ReceivesEventsOf(of *Row) bool {
-	res, err := resource.Decode(r.Body)
+func (i *Intent) ReceivesEventsOf(of *Row) bool {
+	res, err := resource.Decode(i.Body)
 	return err == nil && res.ReceiveEvents && (of == nil || of.SendsEventsTo(res))
 }
 
 // ChangedSince reports whether a resource has changed since another one succeeded. The order of two
 // equal times is unknown; they count as a change, since a superfluous reload does less harm than a
 // missing one.
-func (r *Row) ChangedSince(succeeded time.Time) bool {
-	return !r.ChangedAt.IsZero() && !r.ChangedAt.Before(succeeded)
+func (o *Outcome) ChangedSince(succeeded time.Time) bool {
+	return !o.ChangedAt.IsZero() && !o.ChangedAt.Before(succeeded)
 }
 
 // RootCauses returns the root causes for resources that are skipped because of r.
@@ -171,10 +171,10 @@ func (r *Row) MayRunIn(lane string) bool {
 
 // HideSecrets records the attributes of the intent that hold secrets, before the intent is
 // replaced.
-func (r *Row) HideSecrets() {
-	for _, name := range secretsOf(r.Body) {
-		if !slices.Contains(r.Hidden, name) {
-			r.Hidden = append(slices.Clip(r.Hidden), name)
+func (i *Intent) HideSecrets() {
+	for _, name := range secretsOf(i.Body) {
+		if !slices.Contains(i.Hidden, name) {
+			i.Hidden = append(slices.Clip(i.Hidden), name)
 		}
 	}
 }

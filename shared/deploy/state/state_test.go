@@ -65,7 +65,7 @@ func FuzzParseFilter(f *testing.F) {
 		if err != nil {
 			return
 		}
-		row := Row{ID: resource.ID(term), Body: []byte("{}")}
+		row := Row{ID: resource.ID(term), Intent: Intent{Body: []byte("{}")}}
 		filter.Match(&row)
 		if filter.ID != "" && !filter.Match(&row) {
 			t.Errorf("%q does not match itself", term)

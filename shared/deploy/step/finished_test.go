@@ -15,19 +15,13 @@ import (
 // started is the row for which a run was claimed.
 func started() state.Row {
 	return state.Row{
-		ID:         "t::T[a,n=1]",
-		Rev:        4,
-		Hash:       "h",
-		Body:       []byte(`{"attributes":{"n":"1"},"id":"t::T[a,n=1]","send_event":true}`),
-		Lane:       "a/0",
-		Ticket:     7,
-		Priority:   state.PriorityNewVersion,
-		LastAction: "a1",
-		LastRun:    state.RunSuccess,
-		LastAt:     time.Unix(1, 0),
-		Compliance: state.HasUpdate,
-		Blocked:    state.NotBlocked,
-		Deployed:   "g",
+		ID: "t::T[a,n=1]", Rev: 4,
+		Intent: state.Intent{Hash: "h",
+			Body: []byte(`{"attributes":{"n":"1"},"id":"t::T[a,n=1]","send_event":true}`),
+			Lane: "a/0", Ticket: 7, Priority: state.PriorityNewVersion},
+		Outcome: state.Outcome{LastAction: "a1", LastRun: state.RunSuccess,
+			LastAt: time.Unix(1, 0), Compliance: state.HasUpdate,
+			Blocked: state.NotBlocked, Deployed: "g"},
 	}
 }
 

@@ -70,11 +70,12 @@ func union[T comparable](lists ...[]T) []T {
 func begin(r *state.Row) {
 	r.HideSecrets()
 	*r = state.Row{
-		ID: r.ID, Rev: r.Rev, Body: r.Body, Lane: r.Lane, Checked: r.Checked,
-		Creating: r.Creating, Notes: r.KeptNotes(), LastRun: state.RunNew,
-		Blocked: state.NotBlocked, LastAt: r.LastAt, LastAction: r.LastAction,
-		ChangedAt: r.ChangedAt, PossiblyChanged: r.PossiblyChanged, WantFacts: r.WantFacts,
-		Hidden: r.Hidden, MovedFrom: r.MovedFrom,
+		ID: r.ID, Rev: r.Rev,
+		Intent: state.Intent{Body: r.Body, Lane: r.Lane, Hidden: r.Hidden, MovedFrom: r.MovedFrom},
+		Outcome: state.Outcome{Checked: r.Checked, Creating: r.Creating, Notes: r.KeptNotes(),
+			LastRun: state.RunNew, Blocked: state.NotBlocked, LastAt: r.LastAt,
+			LastAction: r.LastAction, ChangedAt: r.ChangedAt,
+			PossiblyChanged: r.PossiblyChanged, WantFacts: r.WantFacts},
 	}
 }
 

@@ -21,19 +21,13 @@ type step struct {
 // wanted is a row as wanted, which receives events.
 func wanted() state.Row {
 	return state.Row{
-		ID:          "t::T[a,n=1]",
-		Rev:         4,
-		Hash:        "h",
-		Deployed:    "h",
-		Body:        []byte(`{"attributes":{"n":"1"},"id":"t::T[a,n=1]"}`),
-		Lane:        "a/0",
-		Version:     2,
-		LastRun:     state.RunSuccess,
-		LastAction:  "a1",
-		LastAt:      time.Unix(6, 0),
-		SucceededAt: time.Unix(5, 0),
-		Compliance:  state.Compliant,
-		Blocked:     state.NotBlocked,
+		ID: "t::T[a,n=1]", Rev: 4,
+		Intent: state.Intent{Hash: "h",
+			Body: []byte(`{"attributes":{"n":"1"},"id":"t::T[a,n=1]"}`),
+			Lane: "a/0", Version: 2},
+		Outcome: state.Outcome{Deployed: "h", LastRun: state.RunSuccess, LastAction: "a1",
+			LastAt: time.Unix(6, 0), SucceededAt: time.Unix(5, 0),
+			Compliance: state.Compliant, Blocked: state.NotBlocked},
 	}
 }
 

@@ -74,8 +74,12 @@ func (a *actorState) change(c *state.Commit, have []state.Row, e state.Env) {
 		seen[id] = true
 		row, ok := byID[id]
 		if !ok {
-			row = state.Row{ID: id, Lane: a.lane(id.Agent()), Compliance: state.HasUpdate,
-				LastRun: state.RunNew, Blocked: state.NotBlocked}
+			row = state.Row{
+				ID:     id,
+				Intent: state.Intent{Lane: a.lane(id.Agent())},
+				Outcome: state.Outcome{Compliance: state.HasUpdate, LastRun: state.RunNew,
+					Blocked: state.NotBlocked},
+			}
 		}
 		switch n := a.t.rng.IntN(100); {
 		case ok && n < 10:

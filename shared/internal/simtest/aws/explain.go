@@ -46,6 +46,9 @@ func differs(answer []state.Row, want *state.Row) string {
 	var out strings.Builder
 	got, have := reflect.ValueOf(answer[i]), reflect.ValueOf(*want)
 	for _, f := range reflect.VisibleFields(got.Type()) {
+		if f.Anonymous {
+			continue
+		}
 		a, b := got.FieldByIndex(f.Index).Interface(), have.FieldByIndex(f.Index).Interface()
 		if !reflect.DeepEqual(a, b) {
 			fmt.Fprintf(&out, ", %s %+v and not %+v", f.Name, b, a)

@@ -149,9 +149,12 @@ func stateOn(
 }
 
 func rowIn(lane, name string) state.Row {
-	return state.Row{ID: resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: name}),
-		Lane: lane, Hash: "1", Body: []byte("{}"), Ticket: 1,
-		Compliance: state.HasUpdate, LastRun: state.RunNew, Blocked: state.NotBlocked}
+	return state.Row{
+		ID:     resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: name}),
+		Intent: state.Intent{Lane: lane, Hash: "1", Body: []byte("{}"), Ticket: 1},
+		Outcome: state.Outcome{Compliance: state.HasUpdate, LastRun: state.RunNew,
+			Blocked: state.NotBlocked},
+	}
 }
 
 func leased(t *testing.T, s *dynamo.State, key string) state.Guard {

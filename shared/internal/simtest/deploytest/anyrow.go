@@ -7,15 +7,18 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/resource"
 )
 
 // AnyRow generates a row with random values in all stored fields except the lane.
 func AnyRow(r *rand.Rand) state.Row {
-	row := state.Row{}
-	of := reflect.ValueOf(&row).Elem()
-	for i := range of.NumField() {
-		if name := of.Type().Field(i).Name; name != "Gone" && name != "Lane" {
-			fill(r, of.Field(i))
+	row := state.Row{ID: resource.ID(anyText(r)), Rev: r.Int64()}
+	for _, record := range []any{&row.Intent, &row.Outcome} {
+		of := reflect.ValueOf(record).Elem()
+		for i := range of.NumField() {
+			if of.Type().Field(i).Name != "Lane" {
+				fill(r, of.Field(i))
+			}
 		}
 	}
 	return row

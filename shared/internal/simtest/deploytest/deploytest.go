@@ -261,9 +261,13 @@ func id(n int) resource.ID {
 
 // fresh is a row that was never stored.
 func fresh(n int) state.Row {
-	return state.Row{ID: id(n), Lane: lane, Version: 1, Hash: fmt.Sprintf("hash%d", n),
-		Body:       fmt.Appendf(nil, `{"n":%d}`, n),
-		Compliance: state.HasUpdate, LastRun: state.RunNew, Blocked: state.NotBlocked}
+	return state.Row{
+		ID: id(n),
+		Intent: state.Intent{Lane: lane, Version: 1, Hash: fmt.Sprintf("hash%d", n),
+			Body: fmt.Appendf(nil, `{"n":%d}`, n)},
+		Outcome: state.Outcome{Compliance: state.HasUpdate, LastRun: state.RunNew,
+			Blocked: state.NotBlocked},
+	}
 }
 
 func freshRows(n int) []state.Row {

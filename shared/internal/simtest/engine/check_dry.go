@@ -148,7 +148,7 @@ func wouldDo(
 	}
 	t := r.world.thing(id)
 	have, exists := t.observe(r.sched.now)
-	want, purged := wantedOf(r, &state.Row{ID: id, Body: []byte(it.body)})
+	want, purged := wantedOf(r, &state.Row{ID: id, Intent: state.Intent{Body: []byte(it.body)}})
 	switch {
 	case t.pending != nil || t.busyUntil > since:
 		return "", false, false

@@ -102,8 +102,8 @@ func sourceMutants() []sourceMutant {
 				"\treturn append(e.unskip(r), Stale{})",
 			"D6", "freed", 300},
 		{"EqualIsBefore", "of two equal times the change counts as the earlier",
-			"state/row_says.go", "!r.ChangedAt.Before(succeeded)",
-			`(r.ChangedAt.After(succeeded) || r.ChangedAt.Equal(succeeded) && ` +
+			"state/row_says.go", "!o.ChangedAt.Before(succeeded)",
+			`(o.ChangedAt.After(succeeded) || o.ChangedAt.Equal(succeeded) && ` +
 				`!mutating("EqualIsBefore"))`, "D4", "instant", 100},
 		{"WaveTaken", "what a wave only seems to ask for is told of no change", "lane/results.go",
 			"\t\t\tr.assumed[n] = true", "\t\t\tr.assumed[n] = !mutating(\"WaveTaken\")", "D4",
