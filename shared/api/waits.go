@@ -17,7 +17,7 @@ import (
 func (s *resources) waitsFor(ctx context.Context, env string, row *state.Row,
 	requires []resource.ID, claimed *deploy.Claimed) (string, error) {
 	running := claimed.Running
-	if row.Ticket == 0 && !running[row.ID] && !claimed.Interrupted[row.ID] {
+	if row.Ticket() == 0 && !running[row.ID] && !claimed.Interrupted[row.ID] {
 		return "", nil
 	}
 	agent := state.AgentOf(row.Lane)
@@ -86,7 +86,7 @@ func (s *resources) waitsForOthers(ctx context.Context, env string, row *state.R
 	var first resource.ID
 	n := 0
 	for i := range rows {
-		if rows[i].Ticket == 0 && !running[rows[i].ID] {
+		if rows[i].Ticket() == 0 && !running[rows[i].ID] {
 			continue
 		}
 		if n++; first == "" || rows[i].ID < first {

@@ -61,7 +61,8 @@ func exportTo(t *testing.T, data, path string, args ...string) stored {
 		t.Fatal(err)
 	}
 	for i := range s.Rows {
-		s.Rows[i].Ticket, s.Rows[i].Rev = min(s.Rows[i].Ticket, 1), 0
+		s.Rows[i].Generation, s.Rows[i].Rev = min(s.Rows[i].Ticket(), 1), 0
+		s.Rows[i].Observed = 0
 	}
 	return s
 }

@@ -38,7 +38,7 @@ func halfReleased(t *testing.T) (*rig, *counted) {
 	if !fault.Is(err, fault.Internal) {
 		t.Fatalf("the export ends with %v", err)
 	}
-	if r.row("b").Ticket == 0 || r.row("a").Ticket != 0 {
+	if a, b := r.row("a"), r.row("b"); b.Ticket() == 0 || a.Ticket() != 0 {
 		t.Fatal("b is to be scheduled, and a not yet")
 	}
 	r.e = whole

@@ -216,9 +216,9 @@ func TestEventOfWhatDoesNotCount(t *testing.T) {
 				t.Error(err)
 			}
 			if row, err := other.Row(context.Background(), "e", b.ID); err != nil ||
-				row.Ticket != 0 {
+				row.Ticket() != 0 {
 				t.Errorf("%v: before the next run ends it is asked for with ticket %d", err,
-					row.Ticket)
+					row.Ticket())
 			}
 		}
 	}

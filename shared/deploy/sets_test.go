@@ -223,7 +223,7 @@ func (r *setsRig) stored() string {
 	for i := range rows {
 		row := &rows[i]
 		out += fmt.Sprintln(row.ID, row.Hash, string(row.Body), row.Lane, row.Status(), row.Version,
-			row.Ticket != 0, row.Removing, row.PossiblyChanged)
+			row.Ticket() != 0, row.Removing, row.PossiblyChanged)
 	}
 	return out
 }

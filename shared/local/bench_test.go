@@ -26,7 +26,7 @@ func benchRow(n int) state.Row {
 	return state.Row{
 		ID: id,
 		Intent: state.Intent{Lane: "web1/0", Version: 1, Hash: fmt.Sprintf("%064x", n), Body: body,
-			Ticket: int64(n + 1), Priority: state.PriorityNewVersion},
+			Generation: int64(n + 1), Priority: state.PriorityNewVersion},
 		Outcome: state.Outcome{Compliance: state.HasUpdate, LastRun: state.RunNew,
 			Blocked: state.NotBlocked},
 	}
@@ -71,8 +71,9 @@ func benchDone(h *Home, r state.Row) (state.Row, state.Action) {
 		Outcome: state.StatusDeployed, Change: diff.Created,
 		Started: now, Finished: now, Changes: map[string]diff.Diff{
 			"content": {Current: nil, Desired: "page content"}}, Pack: "0123456789abcdef"}
-	r.Ticket, r.Deployed, r.Compliance, r.LastRun, r.LastAt, r.SucceededAt, r.LastAction = 0,
-		r.Hash, state.Compliant, state.RunSuccess, now, now, a.ID
+	r.Observed, r.Deployed, r.Compliance, r.LastRun = r.Generation, r.Hash, state.Compliant,
+		state.RunSuccess
+	r.LastAt, r.SucceededAt, r.LastAction = now, now, a.ID
 	return r, a
 }
 

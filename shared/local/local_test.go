@@ -173,7 +173,7 @@ func TestCommit(t *testing.T) {
 	row := state.Row{
 		ID: `std::Null[a,name=x\,y]`,
 		Intent: state.Intent{Lane: "a/0", Version: 3, Hash: "h", Body: []byte(`{"a":1}`), Removing: true,
-			Ticket: 7, Priority: 2, Missing: []string{"m"}},
+			Generation: 7, Priority: 2, Missing: []string{"m"}},
 		Outcome: state.Outcome{NotBefore: now, Compliance: state.HasUpdate, LastRun: state.RunFailed,
 			Blocked: state.BlockedTemp, Deployed: "d", LastAt: now, LastAction: "act",
 			Reason: "why", Causes: []resource.ID{"x"}, Class: state.ClassTerminal,

@@ -57,11 +57,14 @@ type restOfRow struct {
 	Hidden          []string         `cbor:"26,keyasint,omitempty"`
 	MovedFrom       []string         `cbor:"27,keyasint,omitempty"`
 	Formerly        []resource.ID    `cbor:"28,keyasint,omitempty"`
+	Generation      int64            `cbor:"29,keyasint,omitempty"`
+	Observed        int64            `cbor:"30,keyasint,omitempty"`
+	Again           bool             `cbor:"31,keyasint,omitempty"`
 }
 
 // recordOf returns the record of a row that is written with the revision rev.
 func recordOf(r *state.Row, rev int64) record {
-	out := record{id: string(r.ID), rev: rev, lane: r.Lane, ticket: r.Ticket, nextAt: nanos(r.NextAt),
+	out := record{id: string(r.ID), rev: rev, lane: r.Lane, ticket: r.Ticket(), nextAt: nanos(r.NextAt),
 		checked: r.Checked, status: string(r.Status()), body: r.Body, bodySum: sumOf(r.Body)}
 	out.state = toCBOR(&restOfRow{Version: r.Version, Hash: r.Hash, Orphaned: r.Orphaned,
 		Removing: r.Removing, Priority: r.Priority, NotBefore: nanos(r.NotBefore),
@@ -71,7 +74,7 @@ func recordOf(r *state.Row, rev int64) record {
 		Creating: r.Creating, Notes: r.Notes, ChangedAt: nanos(r.ChangedAt),
 		SucceededAt: nanos(r.SucceededAt), TriedAt: nanos(r.TriedAt), WantFacts: r.WantFacts,
 		PossiblyChanged: r.PossiblyChanged, Hidden: r.Hidden, MovedFrom: r.MovedFrom,
-		Formerly: r.Formerly})
+		Formerly: r.Formerly, Generation: r.Generation, Observed: r.Observed, Again: r.Again})
 	out.sum = out.checksum()
 	return out
 }
@@ -96,12 +99,12 @@ func (r *record) read(out *state.Row) error {
 	}
 	*out = state.Row{
 		ID: resource.ID(r.id), Rev: r.rev,
-		Intent: state.Intent{Lane: r.lane, Ticket: r.ticket, Version: rest.Version, Hash: rest.Hash,
-			Orphaned: rest.Orphaned, Removing: rest.Removing, Priority: rest.Priority,
+		Intent: state.Intent{Lane: r.lane, Version: rest.Version, Hash: rest.Hash,
+			Generation: rest.Generation, Orphaned: rest.Orphaned, Removing: rest.Removing, Priority: rest.Priority,
 			Missing: rest.Missing, Hidden: rest.Hidden, MovedFrom: rest.MovedFrom,
 			Formerly: rest.Formerly},
 		Outcome: state.Outcome{NextAt: timeOf(r.nextAt), Checked: r.checked,
-			NotBefore: timeOf(rest.NotBefore), Compliance: rest.Compliance,
+			Observed: rest.Observed, Again: rest.Again, NotBefore: timeOf(rest.NotBefore), Compliance: rest.Compliance,
 			LastRun: rest.LastRun, Blocked: rest.Blocked, Deployed: rest.Deployed,
 			LastAt: timeOf(rest.LastAt), LastAction: rest.LastAction,
 			Reason: rest.Reason, Causes: rest.Causes, Class: rest.Class,

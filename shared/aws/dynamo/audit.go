@@ -130,7 +130,7 @@ func (a *auditor) tablet(ctx context.Context, rec *record) error {
 	for id, stored := range b.img.rows {
 		r := stored.row(id, lane)
 		counts[r.Status()]++
-		if r.Ticket != 0 {
+		if r.Ticket() != 0 {
 			tickets++
 		}
 		if !r.NextAt.IsZero() && (due.IsZero() || r.NextAt.Before(due)) {

@@ -47,8 +47,8 @@ func TestRequestsOfOperations(t *testing.T) {
 	g := state.Guard{Key: "a/0", Fence: lease.Fence}
 	result := func(rev int64) state.Commit {
 		r := row("a", 0)
-		r.Rev, r.Compliance, r.LastRun, r.Deployed, r.Ticket = rev, state.Compliant,
-			state.RunSuccess, r.Hash, 0
+		r.Rev, r.Compliance, r.LastRun, r.Deployed, r.Observed = rev, state.Compliant,
+			state.RunSuccess, r.Hash, r.Generation
 		return state.Commit{Guard: g, Rows: []state.Row{r},
 			Actions: []state.Action{{ID: fmt.Sprint(rev), Resource: r.ID, Finished: start}}}
 	}
@@ -247,7 +247,7 @@ func TestManyLanes(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := row("agent007", 7)
-	done.Rev, done.Ticket, done.Reason = firstRev(g), 0, "the worker was here"
+	done.Rev, done.Observed, done.Reason = firstRev(g), done.Generation, "the worker was here"
 	if _, err := other.Commit(t.Context(), env,
 		state.Commit{Guard: state.Guard{Key: w.Key, Fence: w.Fence},
 			Rows: []state.Row{done}}); err != nil {

@@ -59,7 +59,7 @@ func TestImageIsSmall(t *testing.T) {
 		row := state.Row{
 			ID:     resource.ID(fmt.Sprintf("std::Null[web1,name=resource-%06d]", i)),
 			Rev:    9,
-			Intent: state.Intent{Version: 3, Hash: "0011223344556677", Body: body, Ticket: at.UnixNano()},
+			Intent: state.Intent{Version: 3, Hash: "0011223344556677", Body: body, Generation: at.UnixNano()},
 			Outcome: state.Outcome{LastRun: state.RunSuccess,
 				LastAction: "00112233445566778899aabbccddeeff", LastAt: at,
 				SucceededAt: at, ChangedAt: at},

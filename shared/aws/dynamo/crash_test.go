@@ -37,7 +37,7 @@ func row(agent string, n int) state.Row {
 	return state.Row{
 		ID: id(agent, n),
 		Intent: state.Intent{Lane: agent + "/0", Version: 1, Hash: fmt.Sprintf("%064x", n),
-			Body: fmt.Appendf(nil, `{"n":%d}`, n), Ticket: int64(n + 1)},
+			Body: fmt.Appendf(nil, `{"n":%d}`, n), Generation: int64(n + 1)},
 		Outcome: state.Outcome{Compliance: state.HasUpdate, LastRun: state.RunNew,
 			Blocked: state.NotBlocked},
 	}
@@ -134,7 +134,7 @@ func change(g state.Guard, env string) state.Commit {
 		written, moved, gone, added := row(agent, 10*i), row(agent, 10*i+1), row(agent, 10*i+2),
 			row(agent, 10*i+3)
 		written.Rev, moved.Rev, gone.Rev = firstRev(g), firstRev(g), firstRev(g)
-		written.Ticket, moved.Lane, gone.Gone = 0, agent+"/1", true
+		written.Observed, moved.Lane, gone.Gone = written.Generation, agent+"/1", true
 		c.Rows = append(c.Rows, written, moved, gone, added)
 	}
 	return c

@@ -35,14 +35,14 @@ func (e *edit) count(old, now *state.Row) {
 		if n.counts[status]--; n.counts[status] == 0 {
 			delete(n.counts, status)
 		}
-		if old.Ticket != 0 {
+		if old.Ticket() != 0 {
 			n.tickets--
 		}
 		e.dueOut = e.dueOut || (!old.NextAt.IsZero() && !old.NextAt.After(n.due))
 	}
 	if now != nil {
 		n.counts[now.Status()]++
-		if now.Ticket != 0 {
+		if now.Ticket() != 0 {
 			n.tickets++
 		}
 		if !now.NextAt.IsZero() && (n.due.IsZero() || now.NextAt.Before(n.due)) {

@@ -46,7 +46,7 @@ func (m *image) hold(r *state.Row) *imageRow {
 	e := &enc{binform.Writer{B: m.scratch[:0]}}
 	rowcodec.Write(&e.Writer, r, false)
 	m.scratch = e.B
-	return &imageRow{ticket: r.Ticket, nextAt: r.NextAt, version: r.Version, hash: r.Hash,
+	return &imageRow{ticket: r.Ticket(), nextAt: r.NextAt, version: r.Version, hash: r.Hash,
 		body: r.Body, rest: bytes.Clone(e.B)}
 }
 

@@ -191,7 +191,7 @@ func TestLostConflicts(t *testing.T) {
 			// forward.
 			workers.before = "rolled"
 			result := row("b", 10)
-			result.Rev, result.Ticket, result.LastRun = firstRev(g), 0, state.RunSuccess
+			result.Rev, result.Observed, result.LastRun = firstRev(g), result.Generation, state.RunSuccess
 			if _, err := worker.Commit(t.Context(), env, state.Commit{
 				Guard: state.Guard{Key: "b/0", Fence: l.Fence}, Rows: []state.Row{result},
 			}); err == nil {
@@ -256,7 +256,7 @@ func TestLateConflictIsNotChecked(t *testing.T) {
 	a, b := guard(first, "a/0"), guard(second, "b/0")
 	result := func(agent string, n int) state.Row {
 		r := row(agent, n)
-		r.Rev, r.Ticket, r.LastRun = firstRev(g), 0, state.RunSuccess
+		r.Rev, r.Observed, r.LastRun = firstRev(g), r.Generation, state.RunSuccess
 		return r
 	}
 	firsts.before, seconds.before = "roll", "rolled"

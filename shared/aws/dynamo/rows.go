@@ -268,7 +268,7 @@ func (s *rows) Finished(
 	err := s.eachFound(ctx, env, ids, func(m *image, r *state.Row) {
 		checked := epoch == 0 || r.Checked >= epoch || m.wave >= epoch ||
 			(m.epoch == epoch && m.checked[r.ID])
-		open[r.ID] = r.Ticket != 0 || !checked
+		open[r.ID] = r.Ticket() != 0 || !checked
 	})
 	if err != nil {
 		return nil, err

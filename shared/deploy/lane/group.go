@@ -75,7 +75,7 @@ func (b *batch) prepare(ctx context.Context, c *claim, r *run.Run) {
 		r.Follows = r.Started
 	}
 	r.Action.Action = state.ActionDeploy
-	if c.row.Ticket == 0 || c.row.Priority == state.PriorityUserRepair ||
+	if c.row.Ticket() == 0 || c.row.Priority == state.PriorityUserRepair ||
 		c.row.Priority == state.PriorityRepairTimer {
 		r.Action.Action = state.ActionRepair
 	}

@@ -9,7 +9,7 @@ import (
 // listed things.
 func (b *batch) needOf(c *claim) run.Need {
 	l := b.session.Lists()
-	n := run.Need{Count: l.NeededFor(c.row.Ticket, c.waved)}
+	n := run.Need{Count: l.NeededFor(c.row.Ticket(), c.waved)}
 	if c.node < 0 {
 		return n
 	}

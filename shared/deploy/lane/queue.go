@@ -27,8 +27,8 @@ func (q *queue) push(n int32) {
 	if q.skips(r) || q.stored.Held(r) {
 		return // see skipInWave and unheld
 	}
-	p, t := r.Priority, r.Ticket
-	if r.Ticket == 0 {
+	p, t := r.Priority, r.Ticket()
+	if r.Ticket() == 0 {
 		p = q.sched.Wave.Priority
 	}
 	q.ready.push(readyNode{node: n, priority: p, ticket: t})
@@ -135,10 +135,10 @@ func (q *queue) scheduledOf(typ string) []resource.ID {
 func (q *queue) newestTicket() int64 {
 	newest := int64(0)
 	for _, r := range q.rows.all {
-		newest = max(newest, r.Ticket)
+		newest = max(newest, r.Ticket())
 	}
 	for _, r := range q.loose {
-		newest = max(newest, r.Ticket)
+		newest = max(newest, r.Ticket())
 	}
 	return newest
 }

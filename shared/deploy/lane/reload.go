@@ -106,13 +106,13 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 			n = g.Node(r.ID)
 		}
 		if n < 0 {
-			if r.Ticket != 0 && !r.NotBefore.After(w.Clock.Now()) {
+			if r.Ticket() != 0 && !r.NotBefore.After(w.Clock.Now()) {
 				w.loose = append(w.loose, r)
 			}
 			continue
 		}
 		here[n] = r
-		needs := r.Ticket != 0 || waving && (w.inWave(r) || w.skips(r) && !r.Removing)
+		needs := r.Ticket() != 0 || waving && (w.inWave(r) || w.skips(r) && !r.Removing)
 		own[n] = owned{needs: needs, ticket: own[n].ticket}
 		if needs {
 			starts = append(starts, n)

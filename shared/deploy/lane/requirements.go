@@ -60,7 +60,7 @@ func (p *part) superseded(c *claim) bool {
 	}
 	return slices.ContainsFunc(p.graph.Requires(c.node), func(q int32) bool {
 		r := p.dep(q)
-		return r != nil && p.rows.of(q) == nil && r.Ticket != 0 && !r.AsWanted()
+		return r != nil && p.rows.of(q) == nil && r.Ticket() != 0 && !r.AsWanted()
 	})
 }
 

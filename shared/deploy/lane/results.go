@@ -279,7 +279,7 @@ func (r *recording) known(c *claim) int64 {
 	case c.waved:
 		return 0
 	}
-	return c.row.Ticket
+	return c.row.Ticket()
 }
 
 // entries returns the entries of the outbox for the effects of a finished run.

@@ -66,7 +66,7 @@ func (w waves) ask(g *version.Graph, n int32) (asks, assumed bool) {
 // inWave reports whether the wave has still to check a row of this lane.
 func (s *schedule) inWave(r *state.Row) bool {
 	asks := s.sched.Wave.Asks(r)
-	if r.Ticket != 0 {
+	if r.Ticket() != 0 {
 		asks = r.Checked < s.sched.Wave.Epoch && r.Runnable()
 	}
 	return asks && !s.checkedHere()[r.ID]
@@ -89,7 +89,7 @@ func (s *schedule) checkedHere() map[resource.ID]bool {
 // skips reports whether the wave leaves out a row, or only the row itself records that it was
 // checked.
 func (s *schedule) skips(r *state.Row) bool {
-	return r.Ticket == 0 && !s.sched.Wave.Asks(r) && !s.checkedHere()[r.ID]
+	return r.Ticket() == 0 && !s.sched.Wave.Asks(r) && !s.checkedHere()[r.ID]
 }
 
 // skipInWave records rows that the wave leaves out as checked, and notifies the lanes that wait for

@@ -148,8 +148,7 @@ func (b *batch) group(rest []*claim) []*claim {
 
 // finish applies the result of a claim to the worker's own copy of the row and to the frontier.
 func (b *batch) finish(c *claim) {
-	c.ended = step.Finished{Result: c.result, Claimed: c.row, Settings: b.stored.Settings,
-		Priority: b.sched.Wave.Priority}
+	c.ended = step.Finished{Result: c.result, Claimed: c.row, Settings: b.stored.Settings}
 	if c.ended.Retries() {
 		c.ended.Jitter = b.Jitter()
 	}

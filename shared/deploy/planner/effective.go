@@ -320,16 +320,15 @@ func (b *blocker) cause(n int32, row *state.Row) resource.ID {
 	return ""
 }
 
-// unblock allows a row to run again. Blocking has removed its ticket. A row that was blocked only
-// by this reblock gets its ticket back. Any other row, and an unfinished one, is scheduled.
+// unblock allows a row to run again. A row that was blocked only by this reblock is as it was
+// before. Any other row, and an unfinished one, is scheduled.
 func (b *blocker) unblock(row *state.Row) {
 	row.Blocked, row.Causes, row.Reason = state.NotBlocked, nil, ""
 	was, onTheWay := b.kept[row.ID]
-	if onTheWay && row.Ticket == 0 {
-		row.Ticket, row.Priority, row.Causes, row.Reason = was.Ticket, was.Priority, was.Causes,
-			was.Reason
+	if onTheWay {
+		row.Causes, row.Reason = was.Causes, was.Reason
 	}
-	if row.Ticket == 0 && (!onTheWay || row.Unfinished() || row.Removing) {
+	if !onTheWay || row.Ticket() == 0 && (row.Unfinished() || row.Removing) {
 		b.p.schedule(row, step.Schedule{Priority: state.PriorityNewVersion})
 	}
 }
@@ -341,14 +340,14 @@ func (b *blocker) apply(row *state.Row, cause resource.ID) bool {
 	b.p.set(row, func(row *state.Row) bool {
 		switch {
 		case cause != "":
-			if row.Blocked == state.BlockedYes && row.Ticket == 0 &&
+			if row.Blocked == state.BlockedYes &&
 				slices.Equal(row.Causes, []resource.ID{cause}) {
 				return false
 			}
 			if row.Blocked != state.BlockedYes {
 				b.kept[row.ID] = *row
 			}
-			row.Blocked, row.Ticket, row.Causes = state.BlockedYes, 0, []resource.ID{cause}
+			row.Blocked, row.Causes = state.BlockedYes, []resource.ID{cause}
 			if row.Compliance != state.Undefined {
 				row.Reason = "requires " + string(cause) + ", of which something is not known"
 			}

@@ -17,7 +17,7 @@ func (p *planning) notifyPlanned(ctx context.Context, rows []state.Row, all bool
 	lanes, planned := map[string]bool{}, make(map[resource.ID]bool, len(rows))
 	sizes := map[string]int{}
 	for i := range rows {
-		if rows[i].Ticket != 0 {
+		if rows[i].Ticket() != 0 {
 			planned[rows[i].ID] = true
 			sizes[rows[i].Lane]++
 		}
@@ -28,7 +28,7 @@ func (p *planning) notifyPlanned(ctx context.Context, rows []state.Row, all bool
 	}
 	for i := range rows {
 		r := &rows[i]
-		if r.Ticket == 0 || lanes[r.Lane] {
+		if r.Ticket() == 0 || lanes[r.Lane] {
 			continue
 		}
 		isPlanned := func(q int32) bool { return planned[g.IDs[q]] }

@@ -114,7 +114,7 @@ func (p *followUp) wake(
 		if row == nil {
 			continue
 		}
-		waves := !checked[id] && row.Ticket == 0 && (loose[id] || !busy[id])
+		waves := !checked[id] && row.Ticket() == 0 && (loose[id] || !busy[id])
 		of := step.Dependency{Priority: state.PriorityRepairTimer, Running: busy[id]}
 		for i := range wakes[id] {
 			of.Priority = min(of.Priority, max(wakes[id][i].Priority, state.PriorityUserDeploy))

@@ -203,13 +203,13 @@ func (p *planning) change(row *state.Row, e step.Event) bool {
 	return len(effects) > 0 || !row.Same(&was)
 }
 
-// schedule gives a row a ticket.
+// schedule gives a row the generation of the next commit.
 func (p *planning) schedule(r *state.Row, s step.Schedule) {
-	if r.Ticket == 0 || s.Priority < r.Priority {
+	if r.Ticket() == 0 || s.Priority < r.Priority {
 		r.Priority = s.Priority
 	}
 	if !s.Keep {
-		r.Ticket, r.NextAt = p.commits.ticket(), time.Time{}
+		r.Generation, r.NextAt = p.commits.ticket(), time.Time{}
 	}
 }
 

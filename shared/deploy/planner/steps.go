@@ -74,7 +74,7 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 		if err != nil || !shown {
 			return err
 		}
-		runs := now.Ticket != 0 && p.rows[now.ID] != nil || now.Unfinished()
+		runs := now.Ticket() != 0 && p.rows[now.ID] != nil || now.Unfinished()
 		if !p.targets.shows(now.ID, runs) {
 			if now.AsWanted() {
 				s.beside[now.ID] = now
@@ -205,7 +205,7 @@ func (p *forecast) later(w *PlannedChange, was, now *state.Row) error {
 // if it exists.
 func (p *forecast) undecided(w *PlannedChange, was, now *state.Row) error {
 	w.Failed, w.Reason = true, now.Reason
-	if now.Ticket == 0 || now.Hash == was.Hash {
+	if now.Ticket() == 0 || now.Hash == was.Hash {
 		return nil
 	}
 	then := PlannedChange{ID: now.ID}

@@ -211,7 +211,7 @@ func (pl *sweeper) deployTimer(ctx context.Context, env string, now time.Time) e
 			return err
 		}
 		if err := p.scheduleUnfinished(ctx, state.PriorityDeployTimer, false,
-			func(r *state.Row) bool { return r.Ticket == 0 }); err != nil {
+			func(r *state.Row) bool { return r.Ticket() == 0 }); err != nil {
 			return err
 		}
 		p.env.LastDeploy = now

@@ -115,7 +115,7 @@ func (r *releaser) findOwing(
 	for id, reqs := range fresh {
 		r.owes[id] = slices.ContainsFunc(reqs, func(q resource.ID) bool {
 			row := rows[q]
-			if row == nil || row.Ticket == 0 && !r.wave.asks(row) {
+			if row == nil || row.Ticket() == 0 && !r.wave.asks(row) {
 				return false // when it runs, its dependants are known
 			}
 			if en := after[q]; en != nil {

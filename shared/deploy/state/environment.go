@@ -73,7 +73,7 @@ func (e *Env) NoteRelease(r Release) {
 
 // Held reports whether a row must not start yet because the release that scheduled it is not
 // complete.
-func (e *Env) Held(r *Row) bool { return e.Releasing != 0 && r.Ticket >= e.ReleasingFrom }
+func (e *Env) Held(r *Row) bool { return e.Releasing != 0 && r.Ticket() >= e.ReleasingFrom }
 
 // Wave is a request to check every resource of the environment once: a row with Checked < Epoch is
 // scheduled.

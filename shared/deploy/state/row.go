@@ -23,7 +23,7 @@ type Row struct {
 }
 
 // Intent is the part of a row that planners write: the desired state and the schedule. Workers
-// write three fields of it: the end of a run clears Ticket, MovedFrom and Formerly.
+// write two fields of it: the end of a run clears MovedFrom and Formerly.
 type Intent struct {
 	Lane     string // where it runs: its agent's name, "/" and a number; see LaneOf
 	Version  int    // the version that brought this intent
@@ -37,9 +37,9 @@ type Intent struct {
 	// secret, or show it again.
 	Hidden []string
 
-	// Ticket is the ticket of the commit that scheduled the row. 0: it is not scheduled, unless a
-	// wave asks for it. Later commits of planners have greater tickets.
-	Ticket int64
+	// Generation is the ticket of the last commit that scheduled the row. Later commits of planners
+	// have greater tickets. See Row.Ticket.
+	Generation int64
 	// of the last or the most urgent request; it has no meaning without a ticket
 	Priority Priority
 	// MovedFrom are the lanes it was moved from in which a run of it may still be under way. It
@@ -63,8 +63,14 @@ type Outcome struct {
 	// intent
 	Compliance Compliance
 	LastRun    LastRun // RunNew: no run has ended since the row was created
-	// BlockedYes is set by a planner and removes the ticket; runs set the other values
+	// BlockedYes is set by a planner; runs set the other values
 	Blocked Blocked
+
+	// Observed is the greatest generation with which a run was claimed that has ended.
+	Observed int64
+	// Again means that the resource has to run again without a request: its last run is in progress,
+	// or was moot.
+	Again bool
 
 	Deployed   string         // hash of the intent that was last deployed with success
 	LastAt     time.Time      // end of the last run; zero: it never ran

@@ -19,6 +19,22 @@ func (r *Row) AsWanted() bool {
 // Unfinished reports whether a row is not as its intent wants, as far as is known.
 func (r *Row) Unfinished() bool { return !r.AsWanted() }
 
+// Ticket returns the generation with which a row is scheduled; 0: it is not scheduled, unless a wave
+// asks for it. A row is scheduled from the commit of a planner that gives it a generation until a
+// run that was claimed with this generation has ended. A row that runs again without a request has
+// the ticket 1.
+func (r *Row) Ticket() int64 {
+	switch {
+	case r.Orphaned || r.Compliance == Undefined || r.Blocked == BlockedYes || r.Gone:
+		return 0
+	case r.Generation > r.Observed:
+		return r.Generation
+	case r.Again:
+		return 1
+	}
+	return 0
+}
+
 // Runnable reports whether a row may be scheduled at all.
 func (r *Row) Runnable() bool {
 	return !r.Gone && !r.Orphaned && r.Compliance != Undefined && r.Blocked != BlockedYes &&
@@ -27,7 +43,7 @@ func (r *Row) Runnable() bool {
 
 // Clean reports whether a check that finds nothing to do would leave a row as it is.
 func (r *Row) Clean() bool {
-	return r.Ticket == 0 && r.Compliance == Compliant && r.LastRun == RunSuccess &&
+	return r.Ticket() == 0 && r.Compliance == Compliant && r.LastRun == RunSuccess &&
 		r.Blocked == NotBlocked && r.Deployed == r.Hash &&
 		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" &&
 		!r.WantFacts &&
@@ -127,7 +143,7 @@ func (r *Row) WrittenAs(now *Row) bool {
 
 // Same reports whether two rows have the same content, regardless of the form of times and lists.
 func (r *Row) Same(o *Row) bool {
-	if r.Rev != o.Rev || r.Ticket != o.Ticket || r.Hash != o.Hash || r.LastAction != o.LastAction {
+	if r.Rev != o.Rev || r.Generation != o.Generation || r.Hash != o.Hash || r.LastAction != o.LastAction {
 		return false
 	}
 	a, b := *r, *o

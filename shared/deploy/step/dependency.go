@@ -46,8 +46,8 @@ func (e DependencyChanged) next(r *state.Row) []Effect {
 // wake schedules a dependant that is not scheduled, if it is concerned. A scheduled one sees the
 // outcome of the requirement, unless it is running and was claimed without knowing of it.
 func (e *Dependency) wake(r *state.Row, concerned bool) []Effect {
-	if r.Ticket != 0 || e.Checking {
-		concerned = e.Running && r.Ticket < e.Ticket
+	if r.Ticket() != 0 || e.Checking {
+		concerned = e.Running && r.Ticket() < e.Ticket
 	}
 	if !concerned || !r.Runnable() {
 		return nil

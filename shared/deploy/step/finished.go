@@ -35,7 +35,6 @@ type Finished struct {
 	*Result
 	Claimed  *state.Row     // when the run was claimed
 	Checked  int64          // the check of everything that the run is part of; 0: none
-	Priority state.Priority // of that check
 	Settings state.Settings // for the backoff
 	Jitter   float64        // in [0,1), spreads retries
 }
@@ -78,8 +77,8 @@ func (e *Finished) stale(r *state.Row) []Effect {
 // rerun schedules a skipped resource again if its requirements have changed since the claim.
 func (e *Finished) rerun(r *state.Row) []Effect {
 	effects := e.unskip(r)
-	if r.Ticket == 0 && r.Runnable() { // a check of everything asked for it
-		r.Ticket, r.Priority = 1, e.Priority
+	if r.Ticket() == 0 && r.Runnable() { // a check of everything asked for it
+		r.Again = true
 	}
 	return effects
 }
@@ -90,10 +89,10 @@ func (e *Finished) unskip(r *state.Row) []Effect {
 	switch {
 	case e.Outcome == state.StatusDeployed || e.Outcome == state.StatusDeploying:
 		return nil
-	case r.Ticket == 0:
+	case r.Ticket() == 0:
 		return []Effect{Notify{state.OutboxRecovered, math.MaxInt64}}
 	}
-	return []Effect{Notify{state.OutboxRecovered, r.Ticket}}
+	return []Effect{Notify{state.OutboxRecovered, r.Ticket()}}
 }
 
 // overtaken is stale for a result that is older than the recorded result of a later run. The later
@@ -115,11 +114,11 @@ func (e *Finished) apply(r *state.Row, sends bool) {
 		r.NotBefore = e.Finished.Add(e.Again.After)
 		r.Waiting, r.Notes = e.Again.State, e.Notes
 		r.Reason = "in progress"
-		r.Ticket = max(r.Ticket, 1) // the check that asked for it may end earlier
+		r.Again = true // the check that asked for it may end earlier
 		return
 	}
-	r.Ticket, r.NotBefore, r.Waiting, r.Causes, r.MovedFrom = 0, time.Time{}, nil, nil, nil
-	r.Formerly = nil
+	r.Observed, r.Again = max(r.Observed, e.Claimed.Generation), false
+	r.NotBefore, r.Waiting, r.Causes, r.MovedFrom, r.Formerly = time.Time{}, nil, nil, nil, nil
 	r.Reason, r.Class, r.TriedAt = e.Reason, e.Class, time.Time{}
 	if e.Outcome != state.StatusDeployed && e.Outcome != state.StatusNonCompliant || e.ReportOnly {
 		r.TriedAt = e.Follows
@@ -212,8 +211,12 @@ func (e *Finished) keep(r, was *state.Row) {
 	if was.Lane == claimed.Lane { // in the lane that it was moved to, it still has to be checked
 		r.Checked = max(r.Checked, e.Checked)
 	}
-	if was.Ticket != claimed.Ticket || was.WantFacts && !claimed.WantFacts {
-		r.Ticket, r.Priority, r.WantFacts, r.Gone = was.Ticket, was.Priority, was.WantFacts, false
+	facts := was.WantFacts && !claimed.WantFacts
+	if facts {
+		r.Observed = was.Observed // the run did not read them
+	}
+	if facts || was.Generation > claimed.Generation {
+		r.WantFacts, r.Gone = was.WantFacts, false
 	}
 	if was.PossiblyChanged && !claimed.PossiblyChanged { // the record of a run was lost
 		r.PossiblyChanged = true
@@ -225,14 +228,14 @@ func (e *Finished) keep(r, was *state.Row) {
 		}
 	}
 	if was.Blocked == state.BlockedYes {
-		r.Blocked, r.Causes, r.Reason, r.Ticket = was.Blocked, was.Causes, was.Reason, 0
+		r.Blocked, r.Causes, r.Reason = was.Blocked, was.Causes, was.Reason
 	}
 }
 
 // effects returns the effects of a result that counts.
 func (e *Finished) effects(r, was *state.Row, sends bool) []Effect {
 	var out []Effect
-	if was.PossiblyChanged && !e.Claimed.PossiblyChanged && r.Ticket == 0 {
+	if was.PossiblyChanged && !e.Claimed.PossiblyChanged && r.Ticket() == 0 {
 		out = append(out, Resolve{state.OutboxAgain})
 	}
 	if len(e.Facts) > 0 {

@@ -18,7 +18,7 @@ func started() state.Row {
 		ID: "t::T[a,n=1]", Rev: 4,
 		Intent: state.Intent{Hash: "h",
 			Body: []byte(`{"attributes":{"n":"1"},"id":"t::T[a,n=1]","send_event":true}`),
-			Lane: "a/0", Ticket: 7, Priority: state.PriorityNewVersion},
+			Lane: "a/0", Generation: 7, Priority: state.PriorityNewVersion},
 		Outcome: state.Outcome{LastAction: "a1", LastRun: state.RunSuccess,
 			LastAt: time.Unix(1, 0), Compliance: state.HasUpdate,
 			Blocked: state.NotBlocked, Deployed: "g"},
@@ -145,13 +145,13 @@ func TestFinished(t *testing.T) {
 		},
 		"InProgress": {
 			reason: "a run in progress stays scheduled, also if a check of everything asked for it",
-			was:    func(r *state.Row) { r.Ticket = 0 },
+			was:    func(r *state.Row) { r.Observed = 7 },
 			result: ended(state.StatusDeploying, diff.NoChange),
 			more: func(e *Result) {
 				e.Again = &provider.Again{After: 3 * time.Second, State: []byte("s")}
 			},
 			want: func(r *state.Row) {
-				r.Ticket, r.Priority, r.NotBefore = 1, state.PriorityNewVersion, time.Unix(9, 0)
+				r.Again, r.NotBefore = true, time.Unix(9, 0)
 				r.Waiting, r.Reason = []byte("s"), "in progress"
 				r.LastRun, r.Compliance = state.RunSuccess, state.HasUpdate
 			},
@@ -189,7 +189,7 @@ func TestFinished(t *testing.T) {
 			got, effects := Next(was, Finished{Result: c.result, Claimed: &was, Settings: retries,
 				Jitter: 0.5})
 			want := was // a finished run that does not say otherwise
-			want.LastAction, want.LastAt, want.Ticket = "a2", time.Unix(6, 0), 0
+			want.LastAction, want.LastAt, want.Observed = "a2", time.Unix(6, 0), 7
 			want.LastRun, want.Compliance, want.Reason = state.RunSuccess, state.Compliant, "why"
 			want.Class, want.PossiblyChanged = "", false
 			if c.result.Outcome == state.StatusDeployed {
@@ -226,11 +226,11 @@ func TestFinishedLate(t *testing.T) {
 		"Rescheduled": {
 			reason: "a request since the claim stays",
 			result: ran,
-			now:    func(r *state.Row) { r.Ticket, r.Priority = 9, state.PriorityUserDeploy },
+			now:    func(r *state.Row) { r.Generation, r.Priority = 9, state.PriorityUserDeploy },
 			want: func(now, counts *state.Row) {
-				ticket, priority := now.Ticket, now.Priority
+				asked := now.Intent
 				*now = *counts
-				now.Ticket, now.Priority = ticket, priority
+				now.Intent = asked
 			},
 		},
 		"FactsWanted": {
@@ -239,14 +239,14 @@ func TestFinishedLate(t *testing.T) {
 			now:    func(r *state.Row) { r.WantFacts = true },
 			want: func(now, counts *state.Row) {
 				*now = *counts
-				now.Ticket, now.WantFacts = 7, true
+				now.Observed, now.WantFacts = 0, true
 			},
 		},
 		"Blocked": {
-			reason: "a block since the claim stays, and takes the ticket",
+			reason: "a block since the claim stays",
 			result: ran,
 			now: func(r *state.Row) {
-				r.Blocked, r.Ticket, r.Causes, r.Reason = state.BlockedYes, 0, []resource.ID{cause}, "b"
+				r.Blocked, r.Causes, r.Reason = state.BlockedYes, []resource.ID{cause}, "b"
 			},
 			want: func(now, counts *state.Row) {
 				*now = *counts
@@ -302,44 +302,44 @@ func TestFinishedLate(t *testing.T) {
 			reason: "a check of everything may not ask again",
 			result: skipped,
 			now: func(r *state.Row) {
-				r.Body, r.Ticket, r.Compliance = requires, 0, state.Compliant
+				r.Body, r.Observed, r.Compliance = requires, 7, state.Compliant
 			},
-			want:  func(now, _ *state.Row) { now.Ticket, now.Priority = 1, state.PriorityUserRepair },
+			want:  func(now, _ *state.Row) { now.Again = true },
 			notes: []Effect{Notify{state.OutboxRecovered, math.MaxInt64}},
 		},
 		"SkippedAndRescheduled": {
 			reason: "a skip counts if the requirements are the same",
 			result: skipped,
-			now:    func(r *state.Row) { r.Ticket = 9 },
+			now:    func(r *state.Row) { r.Generation = 9 },
 			want: func(now, counts *state.Row) {
 				*now = *counts
-				now.Ticket, now.Priority = 9, state.PriorityNewVersion
+				now.Generation = 9
 			},
 			notes: []Effect{Notify{Kind: state.OutboxRecovered}},
 		},
 		"NewIntent": {
 			reason: "a result for a replaced intent leaves the row as it is (D5)",
 			result: ran,
-			now:    func(r *state.Row) { r.Hash, r.Ticket = "i", 9 },
+			now:    func(r *state.Row) { r.Hash, r.Generation = "i", 9 },
 			notes:  []Effect{Stale{}},
 		},
 		"NewIntentAfterChange": {
 			reason: "the next success notifies of a change that was made for a replaced intent",
 			result: acted,
-			now:    func(r *state.Row) { r.Hash, r.Ticket = "i", 9 },
+			now:    func(r *state.Row) { r.Hash, r.Generation = "i", 9 },
 			want:   func(now, _ *state.Row) { now.PossiblyChanged = true },
 			notes:  []Effect{Stale{}},
 		},
 		"NewIntentAfterSkip": {
 			reason: "dependants that were skipped for it are woken",
 			result: skipped,
-			now:    func(r *state.Row) { r.Hash, r.Ticket = "i", 9 },
+			now:    func(r *state.Row) { r.Hash, r.Generation = "i", 9 },
 			notes:  []Effect{Notify{state.OutboxRecovered, 9}, Stale{}},
 		},
 		"Orphaned": {
 			reason: "a result for a resource that left the model does not count",
 			result: ran,
-			now:    func(r *state.Row) { r.Orphaned, r.Ticket = true, 0 },
+			now:    func(r *state.Row) { r.Orphaned = true },
 			notes:  []Effect{Stale{}},
 		},
 		"Overtaken": {
@@ -381,8 +381,7 @@ func TestFinishedLate(t *testing.T) {
 			t.Parallel()
 			claimed := started()
 			claimed.Removing = c.result == purged
-			e := Finished{Result: c.result, Claimed: &claimed, Checked: 3,
-				Priority: state.PriorityUserRepair}
+			e := Finished{Result: c.result, Claimed: &claimed, Checked: 3}
 			counts, _ := Next(claimed, e)
 			now := claimed
 			now.Rev++

@@ -40,8 +40,8 @@ func takeOver(row *state.Row, from *state.Row) {
 	*row = *from
 	row.ID, row.Rev, row.LastAction = was.ID, was.Rev, was.LastAction
 	row.Orphaned, row.Removing = false, false
-	if was.Ticket != 0 && (row.Ticket == 0 || was.Priority < row.Priority) {
-		row.Ticket, row.Priority = was.Ticket, was.Priority
+	if was.Ticket() != 0 && (row.Ticket() == 0 || was.Priority < row.Priority) {
+		row.Generation, row.Observed, row.Priority = was.Generation, was.Observed, was.Priority
 	}
 	row.MovedFrom = union(was.MovedFrom, from.MovedFrom, []string{from.Lane})
 	if was.Rev > 0 {
@@ -102,7 +102,7 @@ func (e *Released) replace(r *state.Row) []Effect {
 		r.Blocked = state.NotBlocked
 	}
 	if len(e.Missing) > 0 {
-		r.Compliance, r.Ticket, r.Reason = state.Undefined, 0, UndefinedReason(e.Missing)
+		r.Compliance, r.Reason = state.Undefined, UndefinedReason(e.Missing)
 		return nil
 	}
 	return schedule(state.PriorityNewVersion)
@@ -143,7 +143,7 @@ func (e Unbound) next(r *state.Row) []Effect {
 	case r.Blocked == state.BlockedTemp:
 		r.Blocked = state.NotBlocked
 		return schedule(state.PriorityNewVersion)
-	case r.Ticket != 0:
+	case r.Ticket() != 0:
 		return schedule(r.Priority)
 	case e.Asked != 0:
 		return schedule(e.Asked)
@@ -159,7 +159,7 @@ type Left struct {
 
 func (e Left) next(r *state.Row) []Effect {
 	if !e.Purge {
-		r.Orphaned, r.Ticket = true, 0
+		r.Orphaned = true
 		r.NextAt, r.Reason = time.Time{}, "left the model"
 		if r.PurgeOnDelete() {
 			r.Reason += "; not purged, since other resources keep paths in it"

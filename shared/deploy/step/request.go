@@ -33,7 +33,7 @@ func (e Requested) next(r *state.Row) []Effect {
 		return nil
 	case !e.Retry && (!state.Retried(r.Class) || r.NextAt.After(e.Now)):
 		return nil
-	case r.Ticket == 0:
+	case r.Ticket() == 0:
 		return schedule(e.Priority)
 	case e.Priority < r.Priority: // it is scheduled already, and may be claimed by now
 		return []Effect{Schedule{Priority: e.Priority, Keep: true}}
@@ -45,7 +45,7 @@ func (e Requested) next(r *state.Row) []Effect {
 func (e *Requested) facts(r *state.Row) []Effect {
 	asked := r.WantFacts && e.Running
 	r.WantFacts = true
-	if r.Ticket != 0 || !r.Runnable() || asked {
+	if r.Ticket() != 0 || !r.Runnable() || asked {
 		return nil
 	}
 	return schedule(e.Priority)
@@ -59,7 +59,7 @@ func (e Due) next(r *state.Row) []Effect {
 		return nil
 	}
 	r.NextAt = time.Time{}
-	if !r.Runnable() || r.Ticket != 0 {
+	if !r.Runnable() || r.Ticket() != 0 {
 		return nil
 	}
 	return schedule(state.PriorityDeployTimer)
@@ -90,7 +90,7 @@ type Forgotten struct{ Moved bool }
 
 func (e Forgotten) next(r *state.Row) []Effect {
 	if e.Moved || r.Orphaned || r.Removing {
-		r.Gone, r.Ticket = true, 0
+		r.Gone = true
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func skipped(r *state.Row) {
 	r.Causes = []resource.ID{cause}
 }
 
-func scheduled(r *state.Row) { r.Ticket, r.Priority = 7, state.PriorityNewVersion }
+func scheduled(r *state.Row) { r.Generation, r.Priority = 7, state.PriorityNewVersion }
 
 func orphaned(r *state.Row) { r.Orphaned = true }
 
@@ -201,7 +201,7 @@ func TestDependencies(t *testing.T) {
 		},
 		"RecoveredWaited": {
 			reason: "a run that was scheduled no earlier has waited",
-			was:    func(r *state.Row) { skipped(r); r.Ticket = 9 },
+			was:    func(r *state.Row) { skipped(r); r.Generation = 9 },
 			event:  DependencyRecovered{running},
 		},
 		"RecoveredChecking": {
@@ -311,7 +311,7 @@ func TestReleased(t *testing.T) {
 			event:  as(func(e *Released) { e.Hash, e.Body, e.Missing = "i", body, []string{"p"} }),
 			want: func(r *state.Row) {
 				intent(r)
-				r.Compliance, r.Ticket, r.Missing = state.Undefined, 0, []string{"p"}
+				r.Compliance, r.Missing = state.Undefined, []string{"p"}
 				r.Reason = "p is not known"
 			},
 		},
@@ -412,7 +412,7 @@ func TestLeft(t *testing.T) {
 			was:    func(r *state.Row) { failed(r); scheduled(r) },
 			event:  Left{Version: 3},
 			want: func(r *state.Row) {
-				r.Orphaned, r.Ticket, r.NextAt, r.Reason = true, 0, time.Time{}, "left the model"
+				r.Orphaned, r.NextAt, r.Reason = true, time.Time{}, "left the model"
 			},
 		},
 		"Purged": {
@@ -429,7 +429,7 @@ func TestLeft(t *testing.T) {
 			reason: "a person no longer needs it",
 			was:    func(r *state.Row) { orphaned(r); scheduled(r) },
 			event:  Forgotten{},
-			want:   func(r *state.Row) { r.Gone, r.Ticket = true, 0 },
+			want:   func(r *state.Row) { r.Gone = true },
 		},
 		"ForgottenAndBack": {reason: "it is in the model again", event: Forgotten{}},
 		"ForgottenMoved": {

@@ -38,7 +38,7 @@ func outcome(own, followed []resource.ID, rows map[resource.ID]*state.Row) lifec
 		}
 		switch status := row.Status(); {
 		case status == state.StatusDeployed, status == state.StatusNonCompliant:
-		case row.Ticket != 0, status == state.StatusAvailable, status == state.StatusDeploying:
+		case row.Ticket() != 0, status == state.StatusAvailable, status == state.StatusDeploying:
 			return lifecycle.Pending
 		default:
 			failed = true

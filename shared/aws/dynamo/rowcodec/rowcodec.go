@@ -48,7 +48,7 @@ const (
 	hasCreating
 	hasChecked
 	hasAttempts
-	hasTicket
+	hasGeneration
 	hasPriority
 	hasDeployed
 	hasLastAt
@@ -63,6 +63,8 @@ const (
 	hasNotes
 	hasTriedAt
 	hasFormerly
+	hasObserved
+	runsAgain
 )
 
 // rare are the fields that few rows have.
@@ -104,7 +106,9 @@ func bitsOf(r *state.Row, intent bool) bits {
 	b.set(r.Creating != "", hasCreating)
 	b.set(r.Checked != 0, hasChecked)
 	b.set(r.Attempts != 0, hasAttempts)
-	b.set(r.Ticket != 0, hasTicket)
+	b.set(r.Generation != 0, hasGeneration)
+	b.set(r.Observed != 0, hasObserved)
+	b.set(r.Again, runsAgain)
 	b.set(r.Priority != 0, hasPriority)
 	b.set(!r.LastAt.IsZero(), hasLastAt)
 	b.set(r.LastAction != "", hasLastAction)
@@ -140,7 +144,8 @@ func Write(w *binform.Writer, r *state.Row, intent bool) {
 	}
 	number(hasChecked, r.Checked)
 	number(hasAttempts, int64(r.Attempts))
-	number(hasTicket, r.Ticket)
+	number(hasGeneration, r.Generation)
+	number(hasObserved, r.Observed)
 	number(hasPriority, int64(r.Priority))
 	if has&hasDeployed != 0 {
 		w.Hex(r.Deployed)
@@ -241,7 +246,8 @@ func read(d *binform.Reader, r *state.Row) bits {
 	}
 	r.Checked = parts.number(d, hasChecked)
 	r.Attempts = int(parts.number(d, hasAttempts))
-	r.Ticket = parts.number(d, hasTicket)
+	r.Generation = parts.number(d, hasGeneration)
+	r.Observed, r.Again = parts.number(d, hasObserved), parts&runsAgain != 0
 	r.Priority = state.Priority(parts.number(d, hasPriority))
 	if parts&hasDeployed != 0 {
 		r.Deployed = d.Hex()

@@ -98,8 +98,8 @@ func (a *actorState) change(c *state.Commit, have []state.Row, e state.Env) {
 			row.Version, row.Hash, row.Body, row.Compliance = e.Last+1, fmt.Sprintf("%08x", n),
 				fmt.Appendf(nil, `{"n":%d}`, n), state.HasUpdate
 		}
-		if row.Ticket = int64(a.number()); a.chance(20) || a.idles() {
-			row.Ticket = 0
+		if row.Generation = int64(a.number()); a.chance(20) || a.idles() {
+			row.Observed = row.Generation
 		}
 		if a.chance(20) && !a.idles() {
 			row.NextAt = a.r.now.Add(leaseTime)

@@ -69,7 +69,7 @@ func (a *actorState) results(l state.Lease, rows []state.Row, epoch int64) state
 		switch n := a.t.rng.IntN(100); {
 		case n < 35:
 			act := a.newAction(r.ID, r.Version)
-			r.Ticket, r.LastRun, r.LastAt, r.LastAction, r.Checked = 0, state.RunSuccess, a.r.now,
+			r.Observed, r.LastRun, r.LastAt, r.LastAction, r.Checked = r.Generation, state.RunSuccess, a.r.now,
 				act.ID, epoch
 			r.Compliance, r.Deployed, r.NextAt = state.Compliant, r.Hash, time.Time{}
 			r.Body = []byte("a result never changes what is wanted")

@@ -232,8 +232,8 @@ func few(out state.Schedule) bool {
 func laneScheduled(v *view, lane string, out state.Schedule) bool {
 	tickets := map[resource.ID]int64{}
 	for _, r := range v.lanes[lane] {
-		if r.Ticket != 0 {
-			tickets[r.ID] = r.Ticket
+		if r.Ticket() != 0 {
+			tickets[r.ID] = r.Ticket()
 		}
 	}
 	for _, t := range out.Tickets {

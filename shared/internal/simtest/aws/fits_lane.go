@@ -14,7 +14,7 @@ func laneRowsFit(vs []*version, lane string, all bool, out []state.Row) bool {
 		want := v.query().lanes[lane]
 		if !all {
 			want = slices.DeleteFunc(slices.Clone(want),
-				func(r state.Row) bool { return r.Ticket == 0 })
+				func(r state.Row) bool { return r.Ticket() == 0 })
 		}
 		return sameRows(want, out)
 	})

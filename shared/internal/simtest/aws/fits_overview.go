@@ -25,7 +25,7 @@ func overviewFits(vs []*version, out deploy.Overview) bool {
 	}
 	return some(same, func(v *version) bool {
 		for _, r := range v.query().rows {
-			if r.Ticket != 0 {
+			if r.Ticket() != 0 {
 				return false
 			}
 		}
@@ -45,7 +45,7 @@ func waitingFits(vs []*version, out deploy.Overview) bool {
 	return planFits(vs, out.Schedule, may, func(v *view, lane string) bool {
 		n := 0
 		for _, r := range v.lanes[lane] {
-			if r.Ticket != 0 {
+			if r.Ticket() != 0 {
 				n++
 			}
 		}

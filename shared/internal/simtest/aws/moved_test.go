@@ -74,7 +74,7 @@ func movesMeanwhile(t *testing.T, move state.Commit) {
 	}
 	late := row
 	// where it was once: all lanes of its agent are looked through
-	late.Lane, late.Ticket = "a/1", 0
+	late.Lane, late.Observed = "a/1", late.Generation
 	out := committed(t, worker, state.Commit{Guard: guard, Rows: []state.Row{late}})
 	if slow.then != nil {
 		t.Fatal("nothing was read in parts")
@@ -151,7 +151,7 @@ func stateOn(
 func rowIn(lane, name string) state.Row {
 	return state.Row{
 		ID:     resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: name}),
-		Intent: state.Intent{Lane: lane, Hash: "1", Body: []byte("{}"), Ticket: 1},
+		Intent: state.Intent{Lane: lane, Hash: "1", Body: []byte("{}"), Generation: 1},
 		Outcome: state.Outcome{Compliance: state.HasUpdate, LastRun: state.RunNew,
 			Blocked: state.NotBlocked},
 	}

@@ -25,11 +25,11 @@ func TestOverviewOfWhatEndsMeanwhile(t *testing.T) {
 	committed(t, planner, state.Commit{Guard: plan, Plan: true,
 		Rows: []state.Row{row, rowIn("a/1", "o")}, Env: &state.Env{Name: env}})
 	other := rowIn("a/1", "o")
-	other.Rev, other.Ticket = 1, 0
+	other.Rev, other.Observed = 1, other.Generation
 	committed(t, worker, state.Commit{Guard: leased(t, worker, "a/1"), Rows: []state.Row{other}})
 	guard := leased(t, worker, "a/0")
 	slow.then = func() {
-		row.Rev, row.Ticket, row.Compliance = 1, 0, state.Compliant
+		row.Rev, row.Observed, row.Compliance = 1, row.Generation, state.Compliant
 		row.LastRun, row.Deployed = state.RunSuccess, row.Hash
 		at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 		committed(t, worker, state.Commit{Guard: guard, Rows: []state.Row{row},
@@ -69,7 +69,7 @@ func TestReadingWhileOthersPlan(t *testing.T) {
 	planner := stateOn(t, table, objects, nil)
 	plan := leased(t, planner, "plan")
 	rows := []state.Row{rowIn("a/0", "n"), rowIn("a/1", "o")}
-	rows[0].Ticket, rows[1].Ticket = 0, 0
+	rows[0].Generation, rows[1].Generation = 0, 0
 	committed(t, planner, state.Commit{Guard: plan, Plan: true, Rows: rows,
 		Env: &state.Env{Name: env}})
 	for name, read := range map[string]func(context.Context, *dynamo.State) error{

@@ -94,7 +94,7 @@ func (v *version) hides(until time.Time) string {
 	l := v.query()
 	for _, r := range l.rows {
 		switch {
-		case r.Ticket != 0:
+		case r.Ticket() != 0:
 			return "a ticket of " + string(r.ID)
 		case !r.NextAt.IsZero() && r.NextAt.Before(until):
 			return "a timer of " + string(r.ID)

@@ -490,5 +490,5 @@ func (j *judge) whole(o *op) []*version {
 
 func rowText(r state.Row) string {
 	return fmt.Sprintf("%s in %s at %d (version %d, ticket %d, body %s)", r.ID, r.Lane, r.Rev,
-		r.Version, r.Ticket, r.Body)
+		r.Version, r.Ticket(), r.Body)
 }

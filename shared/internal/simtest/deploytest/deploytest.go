@@ -282,7 +282,8 @@ func freshRows(n int) []state.Row {
 func full(n int) state.Row {
 	r := fresh(n)
 	r.Orphaned, r.Removing, r.WantFacts, r.PossiblyChanged = true, true, true, true
-	r.Ticket, r.Priority, r.NotBefore = 7, state.PriorityUserRepair, at(time.Second)
+	r.Generation, r.Observed, r.Again = 7, 5, true
+	r.Priority, r.NotBefore = state.PriorityUserRepair, at(time.Second)
 	r.Compliance, r.LastRun, r.Blocked = state.NonCompliant, state.RunFailed, state.BlockedTemp
 	r.Missing = []string{"parameter x", "fact y of z"}
 	r.Deployed, r.LastAt, r.LastAction, r.Reason = "hash before", at(time.Minute), "act",

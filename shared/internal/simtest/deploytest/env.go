@@ -86,7 +86,7 @@ func wholeEnv() state.Env {
 func environmentsAreApart(f *fixture) {
 	g := f.guard(lane)
 	r := fresh(1)
-	r.Ticket, r.NextAt = 1, at(0)
+	r.Generation, r.NextAt = 1, at(0)
 	f.commit(state.Commit{Guard: g, Rows: []state.Row{r}, Plan: true,
 		Env:        &state.Env{Name: env, Last: 1},
 		Actions:    []state.Action{{ID: "1", Resource: r.ID, Finished: at(0)}},

@@ -116,7 +116,7 @@ func manyLanes(f *fixture) {
 				Actions: []state.Action{{ID: fmt.Sprintf("%d-%d", i, n), Resource: id(n)}}}
 			for k := range rows {
 				r := fresh((i*commits+n)*rows + k)
-				r.Lane, r.Ticket = guards[i].Key, 1
+				r.Lane, r.Generation = guards[i].Key, 1
 				c.Rows = append(c.Rows, r)
 			}
 			out, err := s.Commit(f.ctx, env, c)
@@ -189,7 +189,7 @@ func scheduleOfOneInstant(f *fixture) {
 	const moves = 30
 	g := f.guard(lane)
 	rows := freshRows(2)
-	rows[0].Ticket = 1
+	rows[0].Generation = 1
 	f.put(g, rows...)
 	errs := make([]error, 4)
 	f.together(4, func(i int, s state.State) {
@@ -197,7 +197,7 @@ func scheduleOfOneInstant(f *fixture) {
 			if i == 0 {
 				c := state.Commit{Guard: g, Plan: true, Rows: freshRows(2)}
 				for k := range c.Rows {
-					c.Rows[k].Rev, c.Rows[k].Ticket = int64(n+1), int64((n+k+1)%2)
+					c.Rows[k].Rev, c.Rows[k].Generation = int64(n+1), int64((n+k+1)%2)
 				}
 				if _, err := s.Commit(f.ctx, env, c); err != nil {
 					errs[i] = err

@@ -147,7 +147,7 @@ func listChecks() []check {
 		{"ScheduleShowsTickets", func(f *fixture) {
 			g := f.guard(lane)
 			rows := freshRows(3)
-			rows[1].Ticket, rows[2].Ticket, rows[2].Lane = 5, 6, "b/0"
+			rows[1].Generation, rows[2].Generation, rows[2].Lane = 5, 6, "b/0"
 			e := wholeEnv()
 			f.commit(state.Commit{Guard: g, Rows: rows, Plan: true, Env: &e})
 			s, err := f.B.Schedule(f.ctx, env)
@@ -158,7 +158,7 @@ func listChecks() []check {
 			f.same([]any{s.PlanSeq, s.Graph, s.Wave, s.Halted},
 				[]any{f.planSeq(), e.Graph, e.Wave, false}, "the rest")
 			done := rows[1]
-			done.Rev, done.Ticket = 1, 0
+			done.Rev, done.Observed = 1, done.Generation
 			f.commit(state.Commit{Guard: g, Rows: []state.Row{done}})
 			s, err = f.B.Schedule(f.ctx, env)
 			f.ok(err)
@@ -172,7 +172,7 @@ func listChecks() []check {
 			g := f.guard(lane)
 			rows := freshRows(n)
 			for i := range rows {
-				rows[i].Ticket = int64(i + 1)
+				rows[i].Generation = int64(i + 1)
 			}
 			f.put(g, rows...)
 			s, err := f.B.Schedule(f.ctx, env)
@@ -301,7 +301,7 @@ func anyIDIsKept(f *fixture) {
 		"Ünïcode ☃ 𝄞", "%_*?[x]", "a,b=c]", "\x01", "e\u0301", "é"} {
 		r := fresh(0)
 		r.ID = resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: name})
-		r.Ticket, r.NextAt, r.Causes = 1, at(0), []resource.ID{r.ID}
+		r.Generation, r.NextAt, r.Causes = 1, at(0), []resource.ID{r.ID}
 		f.put(g, r)
 		want = append(want, r.ID)
 		r.Rev = 1
@@ -363,7 +363,7 @@ func comesBackAsAnother(f *fixture) {
 func laneRows(f *fixture) {
 	g := f.guard(lane)
 	rows := freshRows(4)
-	rows[1].Ticket, rows[2].Ticket, rows[2].Lane, rows[3].Lane = 5, 6, "a/1", "a/1"
+	rows[1].Generation, rows[2].Generation, rows[2].Lane, rows[3].Lane = 5, 6, "a/1", "a/1"
 	f.put(g, rows...)
 	for _, c := range []struct {
 		lane string
@@ -379,7 +379,7 @@ func laneRows(f *fixture) {
 		f.same(idsOf(got), c.want, fmt.Sprintf("lane %q, all %v", c.lane, c.all))
 	}
 	moved := rows[1]
-	moved.Rev, moved.Lane, moved.Ticket = 1, "a/1", 0
+	moved.Rev, moved.Lane, moved.Observed = 1, "a/1", moved.Generation
 	f.put(g, moved)
 	got, err := f.B.LaneRows(f.ctx, env, "a/1", true)
 	f.ok(err)
@@ -396,9 +396,9 @@ func scheduleOfSome(f *fixture) {
 	lanes := []string{"a/0", "a/1", "a/1/0", "a0/0", "a-/0", "b/0"}
 	rows := freshRows(len(lanes))
 	for i := range rows {
-		rows[i].Lane, rows[i].Ticket = lanes[i], int64(i+1)
+		rows[i].Lane, rows[i].Generation = lanes[i], int64(i+1)
 	}
-	rows[1].Ticket = 0
+	rows[1].Generation = 0
 	e := wholeEnv()
 	e.Wave = state.Wave{Epoch: 1, Priority: state.PriorityUserRepair, At: at(0)}
 	f.commit(state.Commit{Guard: g, Rows: rows, Plan: true, Env: &e})
@@ -421,8 +421,8 @@ func scheduleOfSome(f *fixture) {
 			if len(agents) > 0 && !slices.Contains(agents, state.AgentOf(l)) {
 				continue
 			}
-			if rows[i].Ticket != 0 {
-				tickets = append(tickets, state.Ticket{ID: rows[i].ID, Lane: l, N: rows[i].Ticket})
+			if n := rows[i].Ticket(); n != 0 {
+				tickets = append(tickets, state.Ticket{ID: rows[i].ID, Lane: l, N: n})
 			}
 			if l != "b/0" {
 				open[l] = []resource.ID{}
@@ -446,7 +446,7 @@ func scheduleOfSome(f *fixture) {
 // reads.
 func looksAsItIsAsked(f *fixture) {
 	rows := freshRows(4)
-	rows[1].Ticket, rows[3].Lane = 7, "other/0"
+	rows[1].Generation, rows[3].Lane = 7, "other/0"
 	f.put(f.planning(env), rows...)
 	f.commit(state.Commit{Guard: f.planning(env), Plan: true, Env: &state.Env{Name: env, Last: 3},
 		Agents: []resource.Agent{{Name: state.AgentOf(lane), Transport: "local", Lanes: 2}}})

@@ -56,7 +56,7 @@ func waveChecks() []check {
 			rows := freshRows(4)
 			rows[2].Lane, rows[3].Lane = "b/0", "b/0"
 			for i := 1; i < 4; i++ {
-				rows[i].Orphaned, rows[i].Ticket = true, 0
+				rows[i].Orphaned = true
 			}
 			f.put(f.guard("a/0"), rows...)
 			f.beginWave(1)

@@ -143,7 +143,7 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 	case row.Reason != a.Reason && row.Blocked != state.BlockedYes:
 		r.violate("L1", "the record of a run of %s gives as reason %q, and its row %q", row.ID,
 			a.Reason, row.Reason)
-	case was.Ticket == 0 && a.Outcome == state.StatusDeployed && a.Change == diff.NoChange &&
+	case was.Ticket() == 0 && a.Outcome == state.StatusDeployed && a.Change == diff.NoChange &&
 		clean(was) &&
 		!slices.ContainsFunc(c.Parameters,
 			func(p state.Parameter) bool { return p.Of == row.ID }) && !notifiedOf(r, was):
@@ -158,7 +158,7 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 		row.Class != provider.ClassOf(have.err), passes && row.Class != provider.Retryable:
 		r.violate("D7", "%s failed (%s), and counts as %s", row.ID, a.Reason, row.Class)
 	case a.Outcome == state.StatusDeployed && row.WantFacts && t.books.claims[row.ID].facts &&
-		row.Ticket == 0 && have != nil && !have.purged:
+		row.Ticket() == 0 && have != nil && !have.purged:
 		r.violate("C1", "the facts of %s were read and are still asked for", row.ID)
 	}
 	if !row.ChangedAt.Equal(was.ChangedAt) && have != nil && !have.acted && !was.PossiblyChanged &&

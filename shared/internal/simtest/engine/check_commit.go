@@ -194,7 +194,7 @@ func checkPatient(r *run, t *task, row *state.Row, lane string) {
 	i, known := eff.index[row.ID]
 	for j, id := range eff.ids {
 		q, read := t.books.saw[id]
-		if known && eff.needs[i]&(1<<j) != 0 && read && q.Lane != lane && q.Ticket != 0 &&
+		if known && eff.needs[i]&(1<<j) != 0 && read && q.Lane != lane && q.Ticket() != 0 &&
 			!asWanted(&q) {
 			r.violate("D6", "%s skips %s, and has read that %s, which that requires, is scheduled",
 				t.name, row.ID, id)
@@ -223,14 +223,14 @@ func checkResult(r *run, t *task, row, was *state.Row, c *state.Commit) {
 					"(purged: %v)", row.ID, want, purged, have.parts, have.purged)
 		case have.failed:
 			r.violate("D7", "%s counts as deployed and its handler failed", row.ID)
-		case have.waits && row.Ticket == 0 && was.Ticket != 0:
+		case have.waits && row.Ticket() == 0 && was.Ticket() != 0:
 			r.violate("D4", "%s counts as deployed and its handler said that it is in progress",
 				row.ID)
 		}
 	}
 	failed := row.LastRun == state.RunFailed || row.LastRun == state.RunSkipped &&
 		row.Blocked != state.BlockedTemp
-	if failed && row.Ticket == 0 && row.NotBefore.IsZero() && row.Blocked != state.BlockedYes {
+	if failed && row.Ticket() == 0 && row.NotBefore.IsZero() && row.Blocked != state.BlockedYes {
 		checkBackoff(r, t, row, was)
 	}
 }

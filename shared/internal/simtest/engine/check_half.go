@@ -17,7 +17,8 @@ func (h *halfReleased) note(underWay bool, c *state.Commit, out *state.Committed
 	written(c, out, func(row *state.Row) {
 		delete(h.left, row.ID)
 		// an earlier request may still start, as before the release
-		h.scheduled[row.ID] = row.Ticket != 0 && row.Ticket != b.rows[row.ID].Ticket
+		was := b.rows[row.ID]
+		h.scheduled[row.ID] = row.Ticket() != 0 && row.Ticket() != was.Ticket()
 	})
 	for i := range out.Conflicts {
 		h.left[out.Conflicts[i].ID] = true

@@ -111,11 +111,11 @@ func reasonPlanned(r *run, t *task, row, was *state.Row, had bool, entries []fol
 		was.Blocked == state.NeedsPerson
 	same := had && row.Hash == was.Hash && string(row.Body) == string(was.Body) &&
 		row.Lane == was.Lane
-	asked := row.Ticket != 0 && row.Ticket != was.Ticket
+	asked := row.Ticket() != 0 && row.Ticket() != was.Ticket()
 	deploys := (t.books.asks == state.PriorityUserDeploy || t.books.retries) &&
 		!t.checksAgent(row.ID.Agent())
 	switch {
-	case row.Ticket == 0:
+	case row.Ticket() == 0:
 	case !had, row.Hash != was.Hash, row.Lane != was.Lane, was.Orphaned,
 		was.Compliance == state.Undefined:
 		l.add(row.ID, "another intent", false)
@@ -192,7 +192,7 @@ func reasonFollows(r *run, t *task, row, was *state.Row, entries []follow) {
 		again := f.Kind == state.OutboxAgain && f.Of == row.ID
 		tie := f.At.Equal(was.SucceededAt) || f.At.Equal(was.TriedAt)
 		busy := isRunning(r, was) || t.books.sawRunning[row.ID]
-		since := f.step > l.claimed[row.ID] || was.Ticket < f.Ticket && busy || tie ||
+		since := f.step > l.claimed[row.ID] || was.Ticket() < f.Ticket && busy || tie ||
 			!f.hearers[row.ID]
 		of := r.state.read(env).rows[f.Of]
 		tells := f.tells || of != nil && of.ChangedAt.After(f.At)
@@ -267,8 +267,8 @@ func reasonOutbox(r *run, c *state.Commit) {
 	for _, o := range c.AddOutbox {
 		row := r.state.read(env).rows[o.Of]
 		if have, again := l.follows[o.ID]; again && have.tells {
-			if have.Ticket = o.Ticket; row != nil && row.Ticket != 0 {
-				have.Ticket = min(o.Ticket, row.Ticket)
+			if have.Ticket = o.Ticket; row != nil && row.Ticket() != 0 {
+				have.Ticket = min(o.Ticket, row.Ticket())
 			}
 			l.follows[o.ID] = have
 			continue

@@ -21,9 +21,9 @@ func checkMeanwhile(r *run, t *task, row, was *state.Row) {
 		r.violate("D4", "%s counts %s as checked in a lane that it was moved to while it ran",
 			t.name, row.ID)
 	case !known || row.Blocked == state.BlockedYes:
-	case was.Ticket != claimed.ticket && was.Ticket != 0 && row.Ticket != was.Ticket:
+	case was.Ticket() != claimed.ticket && was.Ticket() != 0 && row.Ticket() != was.Ticket():
 		r.violate("D4", "%s forgets that %s was asked for (ticket %d) while it ran (ticket %d)",
-			t.name, row.ID, was.Ticket, claimed.ticket)
+			t.name, row.ID, was.Ticket(), claimed.ticket)
 	case was.WantFacts && !claimed.facts && !row.WantFacts:
 		r.violate("D4", "%s forgets that facts of %s were asked for while it ran", t.name, row.ID)
 	}
@@ -63,7 +63,7 @@ func checkUnwritten(r *run, t *task, c *state.Commit) {
 		row := r.state.read(env).rows[a.Resource]
 		// A row that was forgotten and created again may have the same revision, but not the same
 		// ticket.
-		if !known || row == nil || row.Rev != claimed.rev || row.Ticket != claimed.ticket ||
+		if !known || row == nil || row.Rev != claimed.rev || row.Ticket() != claimed.ticket ||
 			a.Stale || a.Outcome != state.StatusDeployed || a.Action == state.ActionDryRun ||
 			row.LastAction == a.ID {
 			continue
@@ -118,12 +118,12 @@ func lostElsewhere(r *run, t *task, e *environment, row *state.Row) bool {
 
 // checkReplaced checks a row whose intent a planner replaces or removes: invariants D4 and D5.
 func checkReplaced(r *run, t *task, row, was *state.Row) {
-	if row.Orphaned && !was.Orphaned && (row.Ticket != 0 || !row.NextAt.IsZero()) {
+	if row.Orphaned && !was.Orphaned && (row.Ticket() != 0 || !row.NextAt.IsZero()) {
 		r.violate("orphan",
 			"%s leaves the model, and is asked for (ticket %d), or will be by a timer", row.ID,
-			row.Ticket)
+			row.Ticket())
 	}
-	if row.Ticket != 0 && row.Ticket != was.Ticket && !row.NextAt.IsZero() {
+	if row.Ticket() != 0 && row.Ticket() != was.Ticket() && !row.NextAt.IsZero() {
 		r.violate("D7", "%s asks for %s, which a timer is to ask for once more", t.name, row.ID)
 	}
 	if row.Hash == was.Hash || strings.HasPrefix(row.Hash, "purge ") {
@@ -169,16 +169,16 @@ func checkMoved(r *run, t *task, row, was *state.Row) {
 		return
 	}
 	switch {
-	case string(row.Body) != string(was.Body) && was.Ticket != 0 && row.Ticket == was.Ticket:
+	case string(row.Body) != string(was.Body) && was.Ticket() != 0 && row.Ticket() == was.Ticket():
 		r.violate("D1",
 			"%s gives %s other requirements, and a run that has begun counts as if it had waited "+
 				"for them", t.name, row.ID)
-	case row.Lane != was.Lane && row.Ticket == 0 && inWave(r, e, was) && !inWave(r, e, row):
+	case row.Lane != was.Lane && row.Ticket() == 0 && inWave(r, e, was) && !inWave(r, e, row):
 		r.violate("D4",
 			"%s moves %s, which a check of everything still asks for, to where that is over",
 			t.name, row.ID)
 	}
-	asked := row.Ticket != 0 && was.Ticket == 0 && asWanted(was) &&
+	asked := row.Ticket() != 0 && was.Ticket() == 0 && asWanted(was) &&
 		was.Blocked == state.NotBlocked && !row.WantFacts && row.Lane == was.Lane
 	if t.books.plain && asked && !t.books.waving && string(row.Body) != string(was.Body) &&
 		!requiresMore(row.Body, was.Body) {
@@ -206,7 +206,7 @@ func requiresMore(now, was []byte) bool {
 // checkTimed checks the requests of timers other than retries. A timer requests nothing if it is
 // off or the environment is halted, and it records the time of its request.
 func checkTimed(r *run, t *task, row, was *state.Row, c *state.Commit, b before) {
-	if row.Priority != state.PriorityDeployTimer || row.Ticket == 0 || was.Ticket != 0 ||
+	if row.Priority != state.PriorityDeployTimer || row.Ticket() == 0 || was.Ticket() != 0 ||
 		b.env.Releasing != 0 {
 		return
 	}

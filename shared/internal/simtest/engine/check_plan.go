@@ -32,12 +32,12 @@ func checkPlan(r *run, t *task, c *state.Commit, out *state.Committed, b before)
 	written(c, out, func(row *state.Row) {
 		was, had := b.rows[row.ID]
 		reasonPlanned(r, t, row, &was, had, t.books.follows)
-		if row.Ticket != 0 && row.Ticket != was.Ticket {
-			if row.Ticket <= last {
+		if row.Ticket() != 0 && row.Ticket() != was.Ticket() {
+			if row.Ticket() <= last {
 				r.violate("D3", "%s gives %s ticket %d, and %d was given out before", t.name,
-					row.ID, row.Ticket, last)
+					row.ID, row.Ticket(), last)
 			}
-			r.books.ticket = max(r.books.ticket, row.Ticket)
+			r.books.ticket = max(r.books.ticket, row.Ticket())
 		}
 		if !had {
 			return
@@ -46,17 +46,17 @@ func checkPlan(r *run, t *task, c *state.Commit, out *state.Committed, b before)
 		checkPlanned(r, t, row, &was)
 		checkReplaced(r, t, row, &was)
 		checkMoved(r, t, row, &was)
-		if row.Ticket != was.Ticket && !follows {
+		if row.Ticket() != was.Ticket() && !follows {
 			checkTimed(r, t, row, &was, c, b)
 		}
-		if row.Ticket != 0 && row.Ticket != was.Ticket &&
+		if row.Ticket() != 0 && row.Ticket() != was.Ticket() &&
 			(row.Orphaned || row.Compliance == state.Undefined || row.Blocked == state.BlockedYes) {
 			r.violate("D6", "%s asks for %s, which may not run (%s)", t.name, row.ID, row.Status())
 		}
-		if asked := row.Ticket != 0 && was.Ticket == 0 && row.Hash == was.Hash; asked && !follows {
+		if asked := row.Ticket() != 0 && was.Ticket() == 0 && row.Hash == was.Hash; asked && !follows {
 			checkRetried(r, t, row, &was)
 		}
-		if t.books.asks != 0 && b.env.Releasing == 0 && !follows && row.Ticket != was.Ticket &&
+		if t.books.asks != 0 && b.env.Releasing == 0 && !follows && row.Ticket() != was.Ticket() &&
 			row.Priority > t.books.asks {
 			r.violate("order", "%s asks for %s, and its priority is %d", t.name, row.ID,
 				row.Priority)
@@ -92,7 +92,7 @@ func checkAsked(r *run, t *task, c *state.Commit, b before) {
 		// run has been abandoned since.
 		waits := isRunning(r, row) || t.books.sawRunning[id] || row.Blocked == state.BlockedYes ||
 			row.Blocked == state.NeedsPerson || row.Compliance == state.Undefined || row.Orphaned
-		if row.Ticket == 0 && !waits {
+		if row.Ticket() == 0 && !waits {
 			r.violate("D7", "%s is to retry what has failed, and leaves %s out", t.name, id)
 		}
 	}
@@ -117,7 +117,7 @@ func checkPrefix(r *run, t *task, c *state.Commit) {
 	behind := uint64(0)
 	for i := len(c.Rows) - 1; i >= 0; i-- {
 		n, ok := r.books.effect.index[c.Rows[i].ID]
-		if !ok || c.Rows[i].Ticket == 0 {
+		if !ok || c.Rows[i].Ticket() == 0 {
 			continue
 		}
 		if r.books.effect.all[n]&behind != 0 {
@@ -142,7 +142,7 @@ func checkPlanned(r *run, t *task, row, was *state.Row) {
 	case !anew && row.LastAction != was.LastAction:
 		r.violate("D5", "%s changes the last action of %s", t.name, row.ID)
 	}
-	if !anew && was.Ticket != 0 && row.Ticket != 0 && row.Priority > was.Priority {
+	if !anew && was.Ticket() != 0 && row.Ticket() != 0 && row.Priority > was.Priority {
 		r.violate("order",
 			"%s asks for %s, which was asked for with priority %d, and lowers that to %d", t.name,
 			row.ID, was.Priority, row.Priority)
@@ -155,8 +155,8 @@ func checkPlanned(r *run, t *task, row, was *state.Row) {
 		return
 	}
 	same := row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Lane == was.Lane
-	if same && asWanted(was) && was.Blocked != state.BlockedYes && was.Ticket == 0 &&
-		row.Ticket != 0 && !row.WantFacts &&
+	if same && asWanted(was) && was.Blocked != state.BlockedYes && was.Ticket() == 0 &&
+		row.Ticket() != 0 && !row.WantFacts &&
 		// a check of everything may schedule a resource whose requirements have changed
 		!t.books.waving {
 		r.violate("C1", "%s schedules %s, which has not changed and is deployed", t.name, row.ID)

@@ -84,7 +84,7 @@ func checkClaim(r *run, t *task, c *state.Commit) {
 			r.violate("D1",
 				"%s starts %s while %s, which has to be finished before, is scheduled (ticket "+
 					"%d, %s, lane %s, wave %d of %d) and unfinished",
-				t.name, id, first, e.rows[first].Ticket, e.rows[first].Status(), e.rows[first].Lane,
+				t.name, id, first, e.rows[first].Ticket(), e.rows[first].Status(), e.rows[first].Lane,
 				e.rows[first].Checked, e.env.Wave.Epoch)
 		}
 		if why := unreadyFor(r, e, i, earlier); why != "" {
@@ -146,27 +146,27 @@ func bookClaim(r *run, t *task, e *environment, id resource.ID) {
 		return
 	}
 	kind := state.ActionDeploy
-	if row.Ticket == 0 || row.Priority == state.PriorityUserRepair ||
+	if row.Ticket() == 0 || row.Priority == state.PriorityUserRepair ||
 		row.Priority == state.PriorityRepairTimer {
 		kind = state.ActionRepair
 	}
 	delete(t.books.claims, id)
 	if !r.books.moved[id] {
 		asked := r.waved
-		if row.Ticket != 0 {
+		if row.Ticket() != 0 {
 			asked = r.asked[id]
 		}
 		t.books.claims[id] = claimBook{asked: asked, waved: !r.checkedInWave(e, row),
 			stamp: r.stamp, version: row.Version,
-			kind: kind, state: row.Waiting, facts: row.WantFacts, ticket: row.Ticket, rev: row.Rev,
+			kind: kind, state: row.Waiting, facts: row.WantFacts, ticket: row.Ticket(), rev: row.Rev,
 			body: string(row.Body), at: r.time()}
 	}
 	t.books.lost[id] = lostElsewhere(r, t, e, row)
-	if row.Ticket == 0 && !r.books.moved[id] && r.checkedInWave(e, row) {
+	if row.Ticket() == 0 && !r.books.moved[id] && r.checkedInWave(e, row) {
 		r.violate("C1", "%s starts %s, which wave %d has checked and nobody else asks for", t.name,
 			id, e.env.Wave.Epoch)
 	}
-	if row.Ticket == 0 && forGood(row) && e.env.Wave.Priority == state.PriorityRepairTimer {
+	if row.Ticket() == 0 && forGood(row) && e.env.Wave.Priority == state.PriorityRepairTimer {
 		r.violate("D7", "%s starts %s, which failed for good (%s), because of a timer", t.name, id,
 			row.Class)
 	}
@@ -191,8 +191,8 @@ func checkOrder(r *run, t *task, e *environment, next []resource.ID) {
 			earlier |= 1 << i
 			continue
 		}
-		now := rank{row.Priority, row.Ticket}
-		if row.Ticket == 0 {
+		now := rank{row.Priority, row.Ticket()}
+		if row.Ticket() == 0 {
 			now.priority = e.env.Wave.Priority
 		}
 		if r.books.effect.needs[i]&earlier == 0 {
@@ -211,7 +211,7 @@ func checkOrder(r *run, t *task, e *environment, next []resource.ID) {
 func scheduledIn(r *run, e *environment) uint64 {
 	var out uint64
 	for i, id := range r.books.effect.ids {
-		if row := e.rows[id]; row != nil && (row.Ticket != 0 || inWave(r, e, row)) {
+		if row := e.rows[id]; row != nil && (row.Ticket() != 0 || inWave(r, e, row)) {
 			out |= 1 << i
 		}
 	}
@@ -223,7 +223,7 @@ func scheduledIn(r *run, e *environment) uint64 {
 func pendingIn(r *run, e *environment) uint64 {
 	var out uint64
 	for i, id := range r.books.effect.ids {
-		if row := e.rows[id]; row != nil && (row.Ticket != 0 || uncheckedBy(r, e, row)) {
+		if row := e.rows[id]; row != nil && (row.Ticket() != 0 || uncheckedBy(r, e, row)) {
 			out |= 1 << i
 		}
 	}

@@ -157,7 +157,7 @@ func happenedBy(r *run, c *state.Commit, out *state.Committed, b before) {
 		r.happenedIf(row.Gone, "row removed")
 		r.happenedIf(had && was.Orphaned && !row.Orphaned, "comes back")
 		r.happenedIf(strings.Contains(row.Reason, "prevent_destroy"), "replacement prevented")
-		if row.Ticket != 0 && was.Ticket == 0 && c.Guard.Key == planKey {
+		if row.Ticket() != 0 && was.Ticket() == 0 && c.Guard.Key == planKey {
 			timer := row.Priority == state.PriorityDeployTimer ||
 				row.Priority == state.PriorityRepairTimer
 			r.happenedIf(timer, "asked for by a timer")

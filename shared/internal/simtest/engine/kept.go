@@ -206,7 +206,7 @@ func checkAllDone(r *run, t *task, book *exportBook, out *state.Committed) {
 		case row == nil:
 			r.violate("kept", "%s leaves out %s, of which its plan says %s", t.name, id, w.Action)
 		case w.Action == "orphan" && !row.Orphaned, w.Action == "delete" && row.Orphaned,
-			w.Action != "orphan" && row.Ticket == 0 && !isRunning(r, row) && !inWave(r, e, row) &&
+			w.Action != "orphan" && row.Ticket() == 0 && !isRunning(r, row) && !inWave(r, e, row) &&
 				!asWanted(row):
 			r.violate("kept", "%s leaves %s as it is (%s), and its plan says %s", t.name, id,
 				row.Status(), w.Action)

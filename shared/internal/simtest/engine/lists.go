@@ -73,7 +73,7 @@ func listsAsked(r *run, c *state.Commit, out *state.Committed, b before) {
 		r.waved = r.stamp
 	}
 	written(c, out, func(row *state.Row) {
-		if row.Ticket != b.rows[row.ID].Ticket {
+		if was := b.rows[row.ID]; row.Ticket() != was.Ticket() {
 			r.asked[row.ID] = r.stamp
 		}
 	})

@@ -235,13 +235,13 @@ func crashMutants() []mutant {
 		commits("ResultLost", "a row is struck off the schedule and its result is not written", "",
 			300, func(c *state.Commit, s *State) {
 				n := len(c.Rows) - 1
-				if n < 0 || c.Guard.Key == planKey || c.Rows[n].Ticket != 0 {
+				if n < 0 || c.Guard.Key == planKey || c.Rows[n].Ticket() != 0 {
 					return
 				}
 				if have := s.read(env).rows[c.Rows[n].ID]; have != nil &&
 					have.Rev == c.Rows[n].Rev {
 					c.Rows[n] = *have
-					c.Rows[n].Ticket = 0
+					c.Rows[n].Observed, c.Rows[n].Again = have.Generation, false
 				}
 			}, nil),
 		commits("ActionsLost", "the records of runs are not stored with their results", "L1", 50,
@@ -363,8 +363,9 @@ func timerMutants() []mutant {
 			func(c *state.Commit, _ *State) {
 				for i := range c.Rows {
 					if r := &c.Rows[i]; !r.NotBefore.IsZero() {
-						r.NotBefore, r.Ticket, r.LastRun, r.Compliance, r.Deployed = time.Time{}, 0,
+						r.NotBefore, r.LastRun, r.Compliance, r.Deployed = time.Time{},
 							state.RunSuccess, state.Compliant, r.Hash
+						r.Observed, r.Again = r.Generation, false
 					}
 				}
 			}, nil),

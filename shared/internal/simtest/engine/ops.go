@@ -167,7 +167,7 @@ func fingerprintOf(r *run, id resource.ID) fingerprint {
 		row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson {
 		return fingerprint{}
 	}
-	return fingerprint{row.Rev, row.Ticket, row.LastAction}
+	return fingerprint{row.Rev, row.Ticket(), row.LastAction}
 }
 
 func sweepAll(r *run, p *process) {

@@ -91,7 +91,7 @@ func checkPrompt(r *run) {
 		if scheduled&(1<<i) != 0 && scheduled&eff.all[i] == 0 && row.NotBefore.IsZero() {
 			r.violate("D4",
 				"%s could run (%s, ticket %d), every message has arrived, and nobody runs it", id,
-				row.Status(), row.Ticket)
+				row.Status(), row.Ticket())
 		}
 	}
 	for id := range e.outbox {
@@ -124,7 +124,7 @@ func checkLate(r *run) {
 			len(row.MovedFrom) == 0 && !r.books.mayStillWait(id, scheduled) {
 			traceRest(r)
 			r.violate("late", "%s could run (%s, ticket %d), and would not without a sweep", id,
-				row.Status(), row.Ticket)
+				row.Status(), row.Ticket())
 		}
 	}
 	for id := range e.outbox {
@@ -321,10 +321,10 @@ func comesToRest(r *run) bool {
 	e := r.state.read(env)
 	traceRest(r)
 	for _, id := range e.ids {
-		if row := e.rows[id]; row.Ticket != 0 || !row.NextAt.IsZero() || inWave(r, e, row) {
+		if row := e.rows[id]; row.Ticket() != 0 || !row.NextAt.IsZero() || inWave(r, e, row) {
 			r.violate("D4",
 				"after %d sweeps %s is still scheduled (%s, ticket %d, not before %s, next %s)",
-				limit, id, row.Status(), row.Ticket, row.NotBefore, row.NextAt)
+				limit, id, row.Status(), row.Ticket(), row.NotBefore, row.NextAt)
 			return false
 		}
 	}
@@ -347,7 +347,7 @@ func traceRest(r *run) {
 	for _, id := range e.ids {
 		row := e.rows[id]
 		r.tracef("%s: %s, ticket %d, lane %s, wave %d of %d, not before %s, next %s", id,
-			row.Status(), row.Ticket, row.Lane, row.Checked, e.env.Wave.Epoch, row.NotBefore,
+			row.Status(), row.Ticket(), row.Lane, row.Checked, e.env.Wave.Epoch, row.NotBefore,
 			row.NextAt)
 	}
 }
@@ -366,10 +366,10 @@ func isQuiet(r *run) (time.Duration, bool) {
 	for _, id := range e.ids {
 		row := e.rows[id]
 		switch {
-		case row.Ticket != 0 && row.NotBefore.After(r.time()):
+		case row.Ticket() != 0 && row.NotBefore.After(r.time()):
 			timed = true
 			next(row.NotBefore)
-		case row.Ticket != 0 || inWave(r, e, row):
+		case row.Ticket() != 0 || inWave(r, e, row):
 			busy = true
 		case !row.NextAt.IsZero():
 			timed = true

@@ -129,7 +129,7 @@ func agentsInTurn(r *run, t *task, e *deploy.Engine, o *op) error {
 // restsAt reports whether no resource of the given agents has a ticket.
 func restsAt(r *run, agents []string) bool {
 	for id, row := range r.state.read(env).rows {
-		if row.Ticket != 0 && slices.Contains(agents, id.Agent()) {
+		if row.Ticket() != 0 && slices.Contains(agents, id.Agent()) {
 			return false
 		}
 	}

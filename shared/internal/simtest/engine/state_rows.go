@@ -27,7 +27,7 @@ func (s *State) LaneRows(_ context.Context, env, lane string, all bool) ([]state
 	e := s.read(env)
 	var out []state.Row
 	for _, id := range e.ids {
-		if r := e.rows[id]; r.Lane == lane && (all || r.Ticket != 0) {
+		if r := e.rows[id]; r.Lane == lane && (all || r.Ticket() != 0) {
 			out = append(out, *r)
 		}
 	}
@@ -71,8 +71,8 @@ func (s *State) Schedule(_ context.Context, env string, agents ...string) (state
 		if len(agents) > 0 && !slices.Contains(agents, state.AgentOf(r.Lane)) {
 			continue
 		}
-		if r.Ticket != 0 {
-			out.Tickets = append(out.Tickets, state.Ticket{ID: id, Lane: r.Lane, N: r.Ticket})
+		if r.Ticket() != 0 {
+			out.Tickets = append(out.Tickets, state.Ticket{ID: id, Lane: r.Lane, N: r.Ticket()})
 		}
 		if _, listed := out.Unfinished[r.Lane]; !listed && !r.Orphaned && e.waveLeft(r.Lane) {
 			if out.Unfinished == nil {
@@ -151,7 +151,7 @@ func (s *State) Finished(
 		r := e.rows[id]
 		switch {
 		case r == nil:
-		case r.Ticket != 0:
+		case r.Ticket() != 0:
 			continue
 		case epoch != 0 && r.Checked < epoch && !e.finishedWave(r.Lane, epoch) &&
 			!e.wasChecked(id, r.Lane, epoch):

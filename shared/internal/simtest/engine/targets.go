@@ -219,7 +219,7 @@ func checkNotTargeted(
 		case !had || row.Hash != was.Hash || row.Orphaned != was.Orphaned ||
 			row.Removing != was.Removing:
 			r.violate("target", "%s changes %s, which is not targeted", t.name, row.ID)
-		case row.Ticket != was.Ticket && was.Ticket == 0 && asWanted(&was) &&
+		case row.Ticket() != was.Ticket() && was.Ticket() == 0 && asWanted(&was) &&
 			was.Blocked == state.NotBlocked && string(row.Body) == string(was.Body) &&
 			!row.WantFacts &&
 			!t.books.waving:

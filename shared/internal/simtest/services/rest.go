@@ -73,7 +73,7 @@ func (r *run) open() string {
 	}
 	for _, row := range r.rows() {
 		status := row.Status()
-		if !row.Orphaned && (row.Ticket != 0 || status == state.StatusAvailable) {
+		if !row.Orphaned && (row.Ticket() != 0 || status == state.StatusAvailable) {
 			return fmt.Sprintf("%s is %s", row.ID, status)
 		}
 	}
