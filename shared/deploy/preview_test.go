@@ -514,7 +514,7 @@ func TestLostInALaneThatIsGone(t *testing.T) {
 		t.Errorf("%d were running; %v is said to reload, and %d did", len(of), said, n)
 	}
 	for _, id := range of {
-		if row := a.row(nameOfID(id)); row.Checked == 0 || len(row.MovedFrom) > 0 {
+		if row := a.row(nameOfID(id)); row.Checked == 0 || len(row.LeftLanes()) > 0 {
 			t.Errorf("%s has not run: %s %s", id, row.Status(), row.Reason)
 		}
 	}
@@ -565,7 +565,7 @@ func TestEndsWhileItIsLookedAt(t *testing.T) {
 	epoch := env.Wave.Epoch
 	ends = func() {
 		row := a.row(of[0])
-		row.Checked, row.MovedFrom = epoch, nil
+		row.Checked, row.Settled = epoch, row.Moves
 		done, err := a.home.Commit(t.Context(), "e", state.Commit{Rows: []state.Row{row},
 			Checked: []resource.ID{row.ID}, Epoch: epoch,
 			Guard: state.Guard{Key: lease.Key, Fence: lease.Fence}})

@@ -60,6 +60,8 @@ type restOfRow struct {
 	Generation      int64            `cbor:"29,keyasint,omitempty"`
 	Observed        int64            `cbor:"30,keyasint,omitempty"`
 	Again           bool             `cbor:"31,keyasint,omitempty"`
+	Moves           int64            `cbor:"32,keyasint,omitempty"`
+	Settled         int64            `cbor:"33,keyasint,omitempty"`
 }
 
 // recordOf returns the record of a row that is written with the revision rev.
@@ -74,7 +76,8 @@ func recordOf(r *state.Row, rev int64) record {
 		Creating: r.Creating, Notes: r.Notes, ChangedAt: nanos(r.ChangedAt),
 		SucceededAt: nanos(r.SucceededAt), TriedAt: nanos(r.TriedAt), WantFacts: r.WantFacts,
 		PossiblyChanged: r.PossiblyChanged, Hidden: r.Hidden, MovedFrom: r.MovedFrom,
-		Formerly: r.Formerly, Generation: r.Generation, Observed: r.Observed, Again: r.Again})
+		Formerly: r.Formerly, Generation: r.Generation, Observed: r.Observed, Again: r.Again,
+		Moves: r.Moves, Settled: r.Settled})
 	out.sum = out.checksum()
 	return out
 }
@@ -102,9 +105,9 @@ func (r *record) read(out *state.Row) error {
 		Intent: state.Intent{Lane: r.lane, Version: rest.Version, Hash: rest.Hash,
 			Generation: rest.Generation, Orphaned: rest.Orphaned, Removing: rest.Removing, Priority: rest.Priority,
 			Missing: rest.Missing, Hidden: rest.Hidden, MovedFrom: rest.MovedFrom,
-			Formerly: rest.Formerly},
+			Formerly: rest.Formerly, Moves: rest.Moves},
 		Outcome: state.Outcome{NextAt: timeOf(r.nextAt), Checked: r.checked,
-			Observed: rest.Observed, Again: rest.Again, NotBefore: timeOf(rest.NotBefore), Compliance: rest.Compliance,
+			Observed: rest.Observed, Again: rest.Again, Settled: rest.Settled, NotBefore: timeOf(rest.NotBefore), Compliance: rest.Compliance,
 			LastRun: rest.LastRun, Blocked: rest.Blocked, Deployed: rest.Deployed,
 			LastAt: timeOf(rest.LastAt), LastAction: rest.LastAction,
 			Reason: rest.Reason, Causes: rest.Causes, Class: rest.Class,

@@ -150,7 +150,7 @@ func (l *holding) writtenSince(
 ) (bool, error) {
 	revs := map[resource.ID]int64{}
 	for _, c := range batch {
-		if len(c.row.MovedFrom) > 0 && !fates[c.row.ID].runs {
+		if len(c.row.LeftLanes()) > 0 && !fates[c.row.ID].runs {
 			revs[c.row.ID] = c.row.Rev
 		}
 	}
@@ -180,7 +180,7 @@ func (l *holding) fates(leases []state.Lease, batch []*claim) map[resource.ID]fa
 		}
 		held := sync.OnceValue(func() bool { return l.AtWork(o) })
 		for _, c := range batch {
-			if slices.Contains(c.row.MovedFrom, o.Key) &&
+			if slices.Contains(c.row.LeftLanes(), o.Key) &&
 				slices.ContainsFunc(o.Running, c.row.ManagesThingOf) {
 				f := out[c.row.ID]
 				out[c.row.ID] = fate{f.runs || held(), f.ended || !held()}

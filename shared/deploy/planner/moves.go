@@ -86,7 +86,7 @@ func (m *moves) add(from *state.Row, id resource.ID, row *state.Row, shared bool
 		return
 	}
 	takes := m.from[id] == nil && (row == nil || row.Orphaned || row.Removing ||
-		slices.Contains(row.Formerly, from.ID))
+		slices.Contains(row.EarlierIDs(), from.ID))
 	if takes {
 		m.from[id] = from
 	}
@@ -201,7 +201,7 @@ func (r *mover) underWay(ctx context.Context) error {
 		open[told[i].Of] = open[told[i].Of] || told[i].Kind == state.OutboxEvent
 	}
 	for id, from := range m.from {
-		names := append([]resource.ID{from.ID}, from.Formerly...)
+		names := append([]resource.ID{from.ID}, from.EarlierIDs()...)
 		if slices.ContainsFunc(names, func(id resource.ID) bool { return open[id] }) {
 			row, _ := step.Next(*from, step.HolderLost{})
 			m.from[id] = &row

@@ -22,8 +22,8 @@ type Row struct {
 	Gone bool
 }
 
-// Intent is the part of a row that planners write: the desired state and the schedule. Workers
-// write two fields of it: the end of a run clears MovedFrom and Formerly.
+// Intent is the part of a row that only planners write: the desired state and the schedule. A worker
+// writes it as it has read it.
 type Intent struct {
 	Lane     string // where it runs: its agent's name, "/" and a number; see LaneOf
 	Version  int    // the version that brought this intent
@@ -42,13 +42,12 @@ type Intent struct {
 	Generation int64
 	// of the last or the most urgent request; it has no meaning without a ticket
 	Priority Priority
-	// MovedFrom are the lanes it was moved from in which a run of it may still be under way. It
-	// does not start until these runs have ended.
+	// MovedFrom are the lanes it was moved from since its last run, see Row.LeftLanes. Formerly are
+	// the earlier ids of its thing since then, see Row.EarlierIDs. Moves is the number of changes of
+	// both.
 	MovedFrom []string
-	// Formerly are earlier ids of the thing, of which a run may still be under way. It does not
-	// start until these runs have ended. A release that continues after a crash identifies moved
-	// things by these ids.
-	Formerly []resource.ID
+	Formerly  []resource.ID
+	Moves     int64
 }
 
 // Outcome is the part of a row that workers write: the result of the last run, and the data that it
@@ -71,6 +70,8 @@ type Outcome struct {
 	// Again means that the resource has to run again without a request: its last run is in progress,
 	// or was moot.
 	Again bool
+	// Settled is the value of Moves when the last run ended.
+	Settled int64
 
 	Deployed   string         // hash of the intent that was last deployed with success
 	LastAt     time.Time      // end of the last run; zero: it never ran

@@ -51,7 +51,7 @@ func (r *Row) Clean() bool {
 		!r.Removing &&
 		!r.Orphaned &&
 		r.Reason == "" &&
-		len(r.MovedFrom)+len(r.Formerly) == 0
+		r.Moves <= r.Settled
 }
 
 // Damaged reports whether the stored intent of a resource cannot be used.
@@ -167,22 +167,60 @@ func (r *Row) Same(o *Row) bool {
 func (r *Row) Move(lane string) {
 	if r.Rev > 0 && r.Lane != lane {
 		r.Checked = 0
-		if !slices.Contains(r.MovedFrom, r.Lane) {
-			r.MovedFrom = append(slices.Clip(r.MovedFrom), r.Lane)
-		}
+		r.SetMoved(Union(r.LeftLanes(), []string{r.Lane}), r.EarlierIDs())
 	}
 	r.Lane = lane
 }
 
+// LeftLanes returns the lanes that a row was moved from in which a run of it may still be under way.
+// It does not start until these runs have ended.
+func (r *Row) LeftLanes() []string {
+	if r.Moves <= r.Settled {
+		return nil // a run has ended since, and it began after all others
+	}
+	return r.MovedFrom
+}
+
+// EarlierIDs returns the earlier ids of the thing of a row of which a run may still be under way. The
+// row does not start until these runs have ended. A release that continues after a crash identifies
+// moved things by these ids.
+func (r *Row) EarlierIDs() []resource.ID {
+	if r.Moves <= r.Settled {
+		return nil
+	}
+	return r.Formerly
+}
+
+// SetMoved sets the lanes and the ids that LeftLanes and EarlierIDs return until a run has ended.
+func (r *Row) SetMoved(lanes []string, ids []resource.ID) {
+	r.MovedFrom, r.Formerly = lanes, ids
+	if len(lanes)+len(ids) > 0 {
+		r.Moves = max(r.Moves, r.Settled) + 1
+	}
+}
+
+// Union returns the members of some lists, each once, in order of appearance.
+func Union[T comparable](lists ...[]T) []T {
+	var out []T
+	for _, list := range lists {
+		for _, v := range list {
+			if !slices.Contains(out, v) {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
 // ManagesThingOf reports whether a row manages the thing that an id manages or managed before.
 func (r *Row) ManagesThingOf(id resource.ID) bool {
-	return id == r.ID || slices.Contains(r.Formerly, id)
+	return id == r.ID || slices.Contains(r.EarlierIDs(), id)
 }
 
 // MayRunIn reports whether a run of a row may be under way in a lane, or may have ended there
 // without a record: its current lane, or a lane that it was moved from.
 func (r *Row) MayRunIn(lane string) bool {
-	return r.Lane == lane || slices.Contains(r.MovedFrom, lane)
+	return r.Lane == lane || slices.Contains(r.LeftLanes(), lane)
 }
 
 // HideSecrets records the attributes of the intent that hold secrets, before the intent is

@@ -117,8 +117,8 @@ func (e *Finished) apply(r *state.Row, sends bool) {
 		r.Again = true // the check that asked for it may end earlier
 		return
 	}
-	r.Observed, r.Again = max(r.Observed, e.Claimed.Generation), false
-	r.NotBefore, r.Waiting, r.Causes, r.MovedFrom, r.Formerly = time.Time{}, nil, nil, nil, nil
+	r.Observed, r.Again, r.Settled = max(r.Observed, e.Claimed.Generation), false, r.Moves
+	r.NotBefore, r.Waiting, r.Causes = time.Time{}, nil, nil
 	r.Reason, r.Class, r.TriedAt = e.Reason, e.Class, time.Time{}
 	if e.Outcome != state.StatusDeployed && e.Outcome != state.StatusNonCompliant || e.ReportOnly {
 		r.TriedAt = e.Follows

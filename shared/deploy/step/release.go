@@ -43,40 +43,30 @@ func takeOver(row *state.Row, from *state.Row) {
 	if was.Ticket() != 0 && (row.Ticket() == 0 || was.Priority < row.Priority) {
 		row.Generation, row.Observed, row.Priority = was.Generation, was.Observed, was.Priority
 	}
-	row.MovedFrom = union(was.MovedFrom, from.MovedFrom, []string{from.Lane})
+	lanes := state.Union(was.LeftLanes(), from.LeftLanes(), []string{from.Lane})
 	if was.Rev > 0 {
-		row.MovedFrom = union(row.MovedFrom, []string{was.Lane})
+		lanes = state.Union(lanes, []string{was.Lane})
 	}
-	row.Formerly = union(was.Formerly, from.Formerly, []resource.ID{from.ID})
-	row.Hidden = union(was.Hidden, from.Hidden)
+	row.Moves = max(was.Moves, from.Moves)
+	row.SetMoved(lanes, state.Union(was.EarlierIDs(), from.EarlierIDs(), []resource.ID{from.ID}))
+	row.Hidden = state.Union(was.Hidden, from.Hidden)
 	row.PossiblyChanged = was.PossiblyChanged || from.PossiblyChanged
 	row.Checked = 0
-}
-
-// union returns the members of some lists, each once, in order of appearance.
-func union[T comparable](lists ...[]T) []T {
-	var out []T
-	for _, list := range lists {
-		for _, v := range list {
-			if !slices.Contains(out, v) {
-				out = append(out, v)
-			}
-		}
-	}
-	return out
 }
 
 // begin resets a row that returns to the model, and keeps the fields that still hold for its thing.
 func begin(r *state.Row) {
 	r.HideSecrets()
+	lanes := r.LeftLanes()
 	*r = state.Row{
 		ID: r.ID, Rev: r.Rev,
-		Intent: state.Intent{Body: r.Body, Lane: r.Lane, Hidden: r.Hidden, MovedFrom: r.MovedFrom},
+		Intent: state.Intent{Body: r.Body, Lane: r.Lane, Hidden: r.Hidden, Moves: r.Moves},
 		Outcome: state.Outcome{Checked: r.Checked, Creating: r.Creating, Notes: r.KeptNotes(),
 			LastRun: state.RunNew, Blocked: state.NotBlocked, LastAt: r.LastAt,
 			LastAction: r.LastAction, ChangedAt: r.ChangedAt,
-			PossiblyChanged: r.PossiblyChanged, WantFacts: r.WantFacts},
+			PossiblyChanged: r.PossiblyChanged, WantFacts: r.WantFacts, Settled: r.Settled},
 	}
+	r.SetMoved(lanes, nil)
 }
 
 // move puts a row into its lane, with the record that a check of everything has run it.
@@ -90,7 +80,10 @@ func (e *Released) move(r *state.Row) {
 func (e *Released) replace(r *state.Row) []Effect {
 	r.HideSecrets()
 	e.move(r)
-	r.MovedFrom = slices.DeleteFunc(r.MovedFrom, func(l string) bool { return l == e.Lane })
+	if lanes := r.LeftLanes(); slices.Contains(lanes, e.Lane) {
+		others := slices.DeleteFunc(slices.Clone(lanes), func(l string) bool { return l == e.Lane })
+		r.SetMoved(others, r.EarlierIDs())
+	}
 	r.Version, r.Hash, r.Body = e.Version, e.Hash, e.Body
 	if r.LastRun == state.RunSuccess && r.Compliance == state.NonCompliant {
 		r.LastRun = state.RunNew // so that resources skipped because of it are woken

@@ -354,7 +354,7 @@ func TestReleased(t *testing.T) {
 			reason: "a run in the lane that it leaves may be under way",
 			event:  as(func(e *Released) { e.Lane, e.Body, e.Checked = "a/1", wanted().Body, 3 }),
 			want: func(r *state.Row) {
-				r.Lane, r.Checked, r.MovedFrom = "a/1", 3, []string{"a/0"}
+				r.Lane, r.Checked, r.MovedFrom, r.Moves = "a/1", 3, []string{"a/0"}, 1
 			},
 		},
 		"MovedUnchecked": {
@@ -362,7 +362,7 @@ func TestReleased(t *testing.T) {
 			event: as(func(e *Released) {
 				e.Lane, e.Body, e.Asked = "a/1", wanted().Body, state.PriorityUserDeploy
 			}),
-			want: func(r *state.Row) { r.Lane, r.MovedFrom = "a/1", []string{"a/0"} },
+			want: func(r *state.Row) { r.Lane, r.MovedFrom, r.Moves = "a/1", []string{"a/0"}, 1 },
 			then: user,
 		},
 		"Unbound": {reason: "it no longer requires what it was skipped for", was: skipped,
@@ -394,7 +394,7 @@ func TestTakesOver(t *testing.T) {
 			r.ID, r.Rev, r.LastAction, r.Lane, r.Removing = id, 0, "", "a/0", false
 			r.Version, r.Hash, r.Body, r.Checked = 3, "i", []byte("{}"), 0
 			r.Compliance, r.MovedFrom = state.HasUpdate, []string{"b/0"}
-			r.Formerly = []resource.ID{from.ID}
+			r.Formerly, r.Moves = []resource.ID{from.ID}, 1
 		},
 		then: newest,
 	}})

@@ -65,6 +65,8 @@ const (
 	hasFormerly
 	hasObserved
 	runsAgain
+	hasMoves
+	hasSettled
 )
 
 // rare are the fields that few rows have.
@@ -109,6 +111,8 @@ func bitsOf(r *state.Row, intent bool) bits {
 	b.set(r.Generation != 0, hasGeneration)
 	b.set(r.Observed != 0, hasObserved)
 	b.set(r.Again, runsAgain)
+	b.set(r.Moves != 0, hasMoves)
+	b.set(r.Settled != 0, hasSettled)
 	b.set(r.Priority != 0, hasPriority)
 	b.set(!r.LastAt.IsZero(), hasLastAt)
 	b.set(r.LastAction != "", hasLastAction)
@@ -146,6 +150,8 @@ func Write(w *binform.Writer, r *state.Row, intent bool) {
 	number(hasAttempts, int64(r.Attempts))
 	number(hasGeneration, r.Generation)
 	number(hasObserved, r.Observed)
+	number(hasMoves, r.Moves)
+	number(hasSettled, r.Settled)
 	number(hasPriority, int64(r.Priority))
 	if has&hasDeployed != 0 {
 		w.Hex(r.Deployed)
@@ -248,6 +254,7 @@ func read(d *binform.Reader, r *state.Row) bits {
 	r.Attempts = int(parts.number(d, hasAttempts))
 	r.Generation = parts.number(d, hasGeneration)
 	r.Observed, r.Again = parts.number(d, hasObserved), parts&runsAgain != 0
+	r.Moves, r.Settled = parts.number(d, hasMoves), parts.number(d, hasSettled)
 	r.Priority = state.Priority(parts.number(d, hasPriority))
 	if parts&hasDeployed != 0 {
 		r.Deployed = d.Hex()

@@ -294,7 +294,7 @@ func full(n int) state.Row {
 	r.Notes = []byte{1, 0, 254}
 	r.ChangedAt, r.SucceededAt, r.TriedAt = at(-time.Second), at(-time.Minute), at(-time.Hour)
 	r.Hidden, r.MovedFrom = []string{"password", "to ken"}, []string{"a/0", "a/1"}
-	r.Formerly = []resource.ID{id(7), id(6)}
+	r.Formerly, r.Moves, r.Settled = []resource.ID{id(7), id(6)}, 3, 2
 	return r
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math/bits"
+	"reflect"
 	"slices"
 	"time"
 
@@ -150,8 +151,7 @@ func checkResults(r *run, t *task, c *state.Commit, out *state.Committed, b befo
 		t.books.later[row.ID] = row.NotBefore
 		reasonResults(r, row, &was)
 		reasonChanged(r, c, row, &was)
-		if row.Hash != was.Hash || string(row.Body) != string(was.Body) ||
-			row.Version != was.Version || row.Orphaned != was.Orphaned || row.Lane != was.Lane {
+		if was.Rev != 0 && !reflect.DeepEqual(row.Intent, was.Intent) {
 			r.violate("D5", "%s changes the intent of %s", t.name, row.ID)
 		}
 		if row.LastAction != was.LastAction {

@@ -107,7 +107,7 @@ func checkNotified(r *run, t *task, row, was *state.Row, c *state.Commit) {
 
 // lostElsewhere reports whether a run of a row in its former lane has ended without a record.
 func lostElsewhere(r *run, t *task, e *environment, row *state.Row) bool {
-	for _, key := range row.MovedFrom {
+	for _, key := range row.LeftLanes() {
 		if l := e.leases[key]; l != nil && key != t.books.lane && l.Holder != "" &&
 			!r.time().Before(l.Until) && slices.Contains(l.Running, row.ID) {
 			return true

@@ -131,7 +131,7 @@ func checkPrefix(r *run, t *task, c *state.Commit) {
 // checkPlanned checks one row that a planner writes: invariants D5 and C1.
 func checkPlanned(r *run, t *task, row, was *state.Row) {
 	// it takes over the state of another row
-	anew := was.Orphaned || was.Removing || len(row.Formerly) > 0
+	anew := was.Orphaned || was.Removing || len(row.EarlierIDs()) > 0
 	if was.Rev > 0 && row.Lane != was.Lane {
 		r.books.moved[row.ID] = true
 	}

@@ -61,7 +61,7 @@ func (c *content) entryOf(id resource.ID) resource.ID {
 // the removed row.
 func checkTaken(r *run, t *task, was *state.Row) {
 	now := r.state.read(env).rows[relabelled(was.ID)]
-	if !slices.Contains(now.Formerly, was.ID) {
+	if !slices.Contains(now.EarlierIDs(), was.ID) {
 		return // a concurrent change: the row is still to be written
 	}
 	if now.Deployed != was.Deployed || now.LastRun != was.LastRun && was.LastRun != state.RunSuccess ||

@@ -301,6 +301,14 @@ func storeMutants() []mutant {
 					c.Rows[i].Gone = false
 				}
 			}, nil),
+		commits("IntentByWorker", "a worker changes the schedule of a resource that it has run",
+			"D5", 50, func(c *state.Commit, _ *State) {
+				for i := range c.Rows {
+					if c.Guard.Key != planKey && c.Rows[i].Rev > 0 {
+						c.Rows[i].Priority++
+					}
+				}
+			}, nil),
 		commits("MovedRunsTwice", "that a row was moved between lanes is not stored", "", 300,
 			func(c *state.Commit, _ *State) {
 				for i := range c.Rows {

@@ -121,7 +121,7 @@ func checkLate(r *run) {
 	for i, id := range eff.ids {
 		row := e.rows[id]
 		if scheduled&(1<<i) != 0 && scheduled&eff.all[i] == 0 && row.NotBefore.IsZero() &&
-			len(row.MovedFrom) == 0 && !r.books.mayStillWait(id, scheduled) {
+			len(row.LeftLanes()) == 0 && !r.books.mayStillWait(id, scheduled) {
 			traceRest(r)
 			r.violate("late", "%s could run (%s, ticket %d), and would not without a sweep", id,
 				row.Status(), row.Ticket())

@@ -95,6 +95,10 @@ func sourceMutants() []sourceMutant {
 			"step/finished.go", "case r.Ticket() == 0:",
 			`case r.Ticket() == 0 || mutating("AlwaysAnew"):`,
 			"reasons", "recalled", 500},
+		{"ObservedNewest", "a result answers a request that was made while it ran",
+			"step/finished.go", "max(r.Observed, e.Claimed.Generation), false, r.Moves",
+			"max(r.Observed, e.Claimed.Generation,\n\t\tmap[bool]int64{true: r.Generation}" +
+				"[mutating(\"ObservedNewest\")]), false, r.Moves", "", "", 300},
 		{"StaleNotUnskipped",
 			"what was skipped because of a result that does not count is not woken",
 			"step/finished.go", "\treturn append(e.unskip(r), Stale{})",
