@@ -199,8 +199,12 @@ func contentsOf(
 	return (&contents{sums: sums, more: all}).folded()
 }
 
-// changed returns the contents with the marks more and without the marks gone, all of which it has.
+// changed returns the contents with the marks more and without the marks gone, all of which it has;
+// nil if x is nil.
 func (x *contents) changed(gone, more marks) *contents {
+	if x == nil {
+		return nil
+	}
 	left, rest := x.more.with(more).without(gone)
 	less := x.less.with(rest)
 	left, less = left.without(less)

@@ -22,20 +22,6 @@ type moves struct {
 	to map[resource.ID]resource.ID
 }
 
-// typedThing is a thing as resources of one type manage it. If the type changes, the old thing is
-// removed before the new one is created.
-type typedThing struct {
-	Type string
-	model.Thing
-}
-
-// leaver is a resource that leaves, or has left and is not purged yet.
-type leaver struct {
-	row    *state.Row
-	things []model.Thing
-	typ    string
-}
-
 // mover plans the moves of a release.
 type mover struct{ *releaser }
 
@@ -45,16 +31,9 @@ func (r *mover) findMoves(ctx context.Context) error {
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	leavers, err := r.leavers(ctx, rows)
+	left, err := r.leavers(ctx, rows)
 	if err != nil {
 		return err
-	}
-	byThing := map[typedThing][]*leaver{}
-	for _, l := range leavers {
-		for _, of := range l.things {
-			key := typedThing{l.typ, of}
-			byThing[key] = append(byThing[key], l)
-		}
 	}
 	m := &moves{map[resource.ID]*state.Row{}, map[resource.ID]resource.ID{}}
 	targets := model.TargetsOf(r.v.Agents, true)
@@ -63,11 +42,9 @@ func (r *mover) findMoves(ctx context.Context) error {
 		if err != nil {
 			return fault.Wrap(fault.Damaged, "read version", err)
 		}
-		things, shared := r.p.pl.Checker.ThingsOf(res, targets)
-		for _, of := range things {
-			for _, l := range byThing[typedThing{res.Type, of}] {
-				m.add(l.row, res.ID, r.rows[res.ID], shared)
-			}
+		from, shared := r.p.pl.Checker.Moved(left, res, targets)
+		for _, old := range from {
+			m.add(rows[old.ID], res.ID, r.rows[res.ID], shared)
 		}
 	}
 	r.p.moves = *m
@@ -126,10 +103,10 @@ func (r *mover) leavingRows(ctx context.Context) (map[resource.ID]*state.Row, er
 	return out, err
 }
 
-// leavers returns the resources that leave, with their things, in order of id.
+// leavers returns the resources that leave.
 func (r *mover) leavers(
 	ctx context.Context, rows map[resource.ID]*state.Row,
-) ([]*leaver, error) {
+) (model.Leaving, error) {
 	known, err := r.p.pl.State.Agents(ctx, r.p.env.Name)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read agents", err)
@@ -138,18 +115,14 @@ func (r *mover) leavers(
 	for _, a := range known {
 		agents = append(agents, a.Agent)
 	}
-	// A resource is purged where its agent is by then.
-	targets := model.TargetsOf(MergeAgents(agents, r.v.Agents), true)
-	var out []*leaver
+	var out []*resource.Resource
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
-		res, err := resource.Decode(rows[id].Body)
-		if err != nil {
-			continue // a run of it reports that
+		if res, err := resource.Decode(rows[id].Body); err == nil { // otherwise a run reports it
+			out = append(out, res)
 		}
-		things, _ := r.p.pl.Checker.ThingsOf(res, targets)
-		out = append(out, &leaver{rows[id], things, res.Type})
 	}
-	return out, nil
+	// A resource is purged where its agent is by then.
+	return r.p.pl.Checker.Leaving(out, model.TargetsOf(MergeAgents(agents, r.v.Agents), true)), nil
 }
 
 // moveFacts plans that the facts of moved resources become facts of the ids that take over.
@@ -262,27 +235,18 @@ func (m *moves) moved(ids []resource.ID) []resource.ID {
 }
 
 // movedIn reports whether a resource that leaves a set gives its thing to another resource in it.
-func movedIn(s *setsChange) bool {
-	now := map[typedThing]bool{}
-	for i := range s.list {
-		r := &s.list[i]
-		things, _ := s.pl.Checker.ThingsOf(r, s.reached)
-		for _, of := range things {
-			now[typedThing{r.Type, of}] = true
-		}
-	}
+func movedIn(s *bounded) bool {
+	var leave []*resource.Resource
 	for id, r := range s.was {
-		if s.now[id] != nil {
-			continue
-		}
-		things, _ := s.pl.Checker.ThingsOf(r, s.reached)
-		for _, of := range things {
-			if now[typedThing{r.Type, of}] {
-				return true
-			}
+		if s.now[id] == nil {
+			leave = append(leave, r)
 		}
 	}
-	return false
+	left := s.pl.Checker.Leaving(leave, s.reached)
+	return slices.ContainsFunc(s.list, func(r resource.Resource) bool {
+		from, _ := s.pl.Checker.Moved(left, &r, s.reached)
+		return len(from) > 0
+	})
 }
 
 // Move is a thing that has another id since a release.
@@ -366,7 +330,7 @@ func (pl *Config) movedEntries(
 	for i := range after {
 		stays[after[i].ID] = true
 	}
-	left := map[typedThing]resource.ID{}
+	var leave []*resource.Resource
 	for _, id := range slices.Sorted(maps.Keys(before)) {
 		if stays[id] {
 			continue
@@ -376,11 +340,9 @@ func (pl *Config) movedEntries(
 		if err != nil {
 			return nil, fault.Wrap(fault.Damaged, "read version", err)
 		}
-		things, _ := pl.Checker.ThingsOf(res, targets)
-		for _, of := range things {
-			left[typedThing{res.Type, of}] = id
-		}
+		leave = append(leave, res)
 	}
+	left := pl.Checker.Leaving(leave, targets)
 	out, used := map[resource.ID]resource.ID{}, map[resource.ID]bool{}
 	for i := range after {
 		if _, had := before[after[i].ID]; had || len(left) == 0 {
@@ -390,10 +352,10 @@ func (pl *Config) movedEntries(
 		if err != nil {
 			return nil, fault.Wrap(fault.Damaged, "read version", err)
 		}
-		things, _ := pl.Checker.ThingsOf(res, targets)
-		for _, of := range things {
-			if id := left[typedThing{res.Type, of}]; id != "" && !used[id] {
-				out[res.ID], used[id] = id, true
+		from, _ := pl.Checker.Moved(left, res, targets)
+		for _, old := range from {
+			if !used[old.ID] {
+				out[res.ID], used[old.ID] = old.ID, true
 				break
 			}
 		}

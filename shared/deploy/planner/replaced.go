@@ -23,7 +23,7 @@ type before struct {
 
 // purges collects the resources that left an earlier version. It declines unless all of them are
 // purged: then they only have to leave the graph.
-func (s *setsChange) purges(ctx context.Context, _ Export) error {
+func (s *bounded) purges(ctx context.Context) error {
 	for n, removing := range s.graph.Removing {
 		if removing {
 			s.done = append(s.done, s.graph.IDs[n])
@@ -39,8 +39,7 @@ func (s *setsChange) purges(ctx context.Context, _ Export) error {
 }
 
 // find reads the resources that the sets of an export have in the version.
-func (s *setsChange) find(ctx context.Context, x Export) error {
-	s.was, s.entries = map[resource.ID]*resource.Resource{}, map[resource.ID]version.Entry{}
+func (s *bounded) find(ctx context.Context, x Export) error {
 	for _, set := range slices.Concat(setsOf(x.Model.Resources), x.DeleteSets) {
 		if _, there := slices.BinarySearch(s.last.Sets, set); there {
 			s.sets = append(s.sets, set)
@@ -66,18 +65,25 @@ func (s *setsChange) find(ctx context.Context, x Export) error {
 			}
 		}
 	}
-	gone := make([]*resource.Resource, 0, len(s.was))
-	for _, r := range s.was {
-		gone = append(gone, r)
-	}
-	s.others = s.known.changed(marksOf(s.pl.Checker, s.reached, gone,
-		len(s.last.Chunks)), nil)
+	s.leaveOut()
 	return nil
+}
+
+// leaveOut sets the index of all resources but those that the edit changes.
+func (s *bounded) leaveOut() {
+	if s.known == nil {
+		return
+	}
+	was := make([]*resource.Resource, 0, len(s.was))
+	for _, r := range s.was {
+		was = append(was, r)
+	}
+	s.others = s.known.changed(marksOf(s.pl.Checker, s.reached, was, len(s.last.Chunks)), nil)
 }
 
 // joined declines if resources that were in the sets have relations to other resources that change,
 // or may change in order.
-func (s *setsChange) joined(ctx context.Context, _ Export) error {
+func (s *bounded) joined(ctx context.Context, _ Export) error {
 	if movedIn(s) {
 		return ErrWhole
 	}
@@ -126,7 +132,7 @@ func (s *setsChange) joined(ctx context.Context, _ Export) error {
 
 // outside returns the resources of other sets that require a resource in the graph (from), and
 // those that it requires (to).
-func (s *setsChange) outside(id resource.ID) (from, to []resource.ID) {
+func (s *bounded) outside(id resource.ID) (from, to []resource.ID) {
 	others := func(nodes []int32) (out []resource.ID) {
 		for _, n := range nodes {
 			if id := s.graph.IDs[n]; s.was[id] == nil && !s.graph.Removing[n] {
@@ -144,7 +150,7 @@ func (s *setsChange) outside(id resource.ID) (from, to []resource.ID) {
 
 // sameOrder reports whether the sets have the same resources as before, with the same requirements,
 // and the same of them purged.
-func (s *setsChange) sameOrder() bool {
+func (s *bounded) sameOrder() bool {
 	for i := range s.list {
 		r := &s.list[i]
 		was := s.was[r.ID]
@@ -156,7 +162,7 @@ func (s *setsChange) sameOrder() bool {
 }
 
 // delta returns the differences to the version, given the new entries of the sets.
-func (s *setsChange) delta(ctx context.Context, entries []version.Entry) (*delta, error) {
+func (s *bounded) delta(ctx context.Context, entries []version.Entry) (*delta, error) {
 	out := &delta{before: map[resource.ID]version.Entry{}}
 	lost, err := (&releasing{s.planning}).lost(ctx, entries)
 	if err != nil {
@@ -182,7 +188,7 @@ func (s *setsChange) delta(ctx context.Context, entries []version.Entry) (*delta
 }
 
 // edit adds to d the nodes of the graph that differ.
-func (s *setsChange) edit(ctx context.Context, d *delta) error {
+func (s *bounded) edit(ctx context.Context, d *delta) error {
 	d.gone = slices.Clone(s.done)
 	for _, id := range s.done {
 		for _, n := range s.graph.Dependants(s.graph.Node(id)) {
@@ -213,7 +219,7 @@ func (s *setsChange) edit(ctx context.Context, d *delta) error {
 
 // leaving returns the nodes of resources that leave the version and are purged, with their rows.
 // Only resources of the sets required them.
-func (s *setsChange) leaving(
+func (s *bounded) leaving(
 	ctx context.Context,
 ) ([]version.Node, map[resource.ID]*state.Row, error) {
 	var ids []resource.ID
@@ -246,7 +252,7 @@ func (s *setsChange) leaving(
 }
 
 // nodes returns the nodes of the resources in the sets.
-func (s *setsChange) nodes() []version.Node {
+func (s *bounded) nodes() []version.Node {
 	lanes := state.LanesOf(s.last.Agents)
 	purged := map[resource.ID]bool{}
 	nodes := make([]version.Node, 0, len(s.list))

@@ -3,7 +3,6 @@ package planner
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"slices"
 
 	"southbound/shared/deploy/model"
@@ -22,9 +21,8 @@ import (
 // alone reports whether an export may affect its sets only, as far as that can be decided without
 // the previous version.
 func (p *exporting) alone(x Export, last state.Version) bool {
-	inForce := p.env.Released == last.Number && p.env.Releasing == 0 && p.env.Base == 0
 	if !x.Partial || x.NoRelease || x.Expect != "" || x.Limits != nil || x.Settings != nil ||
-		p.mending || p.all || last.Number == 0 || !inForce {
+		p.mending || p.all || !p.isInForce(last) {
 		return false
 	}
 	for i := range x.Model.Resources {
@@ -43,81 +41,26 @@ func (p *exporting) nextOfSets(ctx context.Context, x Export, last state.Version
 	if !p.alone(x, last) {
 		return next{}, ErrWhole
 	}
-	known, err := p.pl.readContents(ctx, &last)
-	if err != nil || known == nil || len(known.sums) != len(last.Chunks) {
+	s, err := p.bounded(ctx, last)
+	if err != nil || s.known == nil {
 		return next{}, cmp.Or(err, ErrWhole)
 	}
-	graph, err := p.inForce(ctx)
-	if err != nil {
-		return next{}, err
-	}
-	s := &setsChange{exporting: p, last: last, known: known, graph: graph,
-		agents: map[string]resource.Agent{}, read: map[int]*version.Lines{},
-		now:     map[resource.ID]*resource.Resource{},
-		reached: model.TargetsOf(last.Agents, true)}
-	for _, a := range last.Agents {
-		s.agents[a.Name] = a
-	}
-	steps := []func(context.Context, Export) error{s.purges, s.find, s.take, s.joined, s.resolve}
-	for _, step := range steps {
+	for _, step := range []func(context.Context, Export) error{s.find, s.take, s.joined, s.resolve} {
 		if err := step(ctx, x); err != nil {
 			return next{}, err
 		}
 	}
-	return s.next(ctx, x)
-}
-
-// setsChange is a version with changed sets.
-type setsChange struct {
-	*exporting
-	last    state.Version
-	known   *contents
-	graph   *version.Graph // in force
-	agents  map[string]resource.Agent
-	read    map[int]*version.Lines // the chunks that were read
-	list    []resource.Resource    // the new resources of the sets
-	now     map[resource.ID]*resource.Resource
-	reached model.Targets // targets of the agents, which are those of the version
-	will    intents       // of list
-	before
-}
-
-// has reports whether the version has a resource.
-func (s *setsChange) has(id resource.ID) bool {
-	n := s.graph.Node(id)
-	return n >= 0 && !s.graph.Removing[n]
-}
-
-// entry returns the entry of a resource of the version, nil if there is none.
-func (s *setsChange) entry(ctx context.Context, id resource.ID) (*version.Entry, error) {
-	if !s.has(id) {
-		return nil, nil // the version does not have it
+	if s.check {
+		return next{}, nil
 	}
-	b := version.ChunkOf(id, len(s.last.Chunks))
-	lines, err := s.chunk(ctx, b)
-	if err != nil {
-		return nil, err
-	}
-	return lines.Find(id)
-}
-
-// chunk returns the lines of a chunk.
-func (s *setsChange) chunk(ctx context.Context, b int) (*version.Lines, error) {
-	if lines := s.read[b]; lines != nil {
-		return lines, nil
-	}
-	hash := s.last.Chunks[b]
-	texts, err := version.ReadTexts(ctx, s.pl.Files, []string{hash})
-	if err != nil {
-		return nil, err
-	}
-	s.read[b] = version.LinesOf(texts[0], hash)
-	return s.read[b], nil
+	v := last
+	v.Base = last.Number
+	return s.next(ctx, x, v)
 }
 
 // take checks all resources of a model. Resources of no set have to be unchanged, or are kept. All
 // others must not affect resources of other sets.
-func (s *setsChange) take(ctx context.Context, x Export) error {
+func (s *bounded) take(ctx context.Context, x Export) error {
 	m := x.Model
 	for i := range m.Resources {
 		r := m.Resources[i] // a copy: completing it must not change the model
@@ -162,7 +105,7 @@ func (s *setsChange) take(ctx context.Context, x Export) error {
 }
 
 // concerns reports whether the new state of a resource may affect a resource of another set.
-func (s *setsChange) concerns(r *resource.Resource) bool {
+func (s *bounded) concerns(r *resource.Resource) bool {
 	names, shared := s.pl.Checker.ThingsOf(r, s.reached)
 	all, _ := s.pl.Checker.DescribesAll(r)
 	for _, of := range names {
@@ -180,7 +123,7 @@ func (s *setsChange) concerns(r *resource.Resource) bool {
 }
 
 // same declines a resource of no set that differs from the version.
-func (s *setsChange) same(ctx context.Context, r *resource.Resource) error {
+func (s *bounded) same(ctx context.Context, r *resource.Resource) error {
 	en, err := s.entry(ctx, r.ID)
 	if err != nil || en == nil {
 		return cmp.Or(err, ErrWhole)
@@ -202,7 +145,7 @@ func (s *setsChange) same(ctx context.Context, r *resource.Resource) error {
 
 // relate adds the relations of a resource of the sets to other resources of the version. It
 // declines if the other resource would change, or the order in which things are removed.
-func (s *setsChange) relate(ctx context.Context, r *resource.Resource) error {
+func (s *bounded) relate(ctx context.Context, r *resource.Resource) error {
 	for _, to := range s.pl.Checker.Related(r) {
 		if s.now[to.ID] != nil || s.was[to.ID] != nil || !s.has(to.ID) {
 			continue
@@ -234,7 +177,7 @@ func (s *setsChange) relate(ctx context.Context, r *resource.Resource) error {
 
 // resolve gives values to the references in the new resources of the sets. It declines if an agent
 // of the model differs from the version, or a resource changes its meaning for other resources.
-func (s *setsChange) resolve(ctx context.Context, x Export) error {
+func (s *bounded) resolve(ctx context.Context, x Export) error {
 	r := &resolver{s.planning}
 	m := &model.Model{Resources: s.list, Agents: x.Model.Agents}
 	known, refs, err := r.references(ctx, m, kept{})
@@ -255,126 +198,4 @@ func (s *setsChange) resolve(ctx context.Context, x Export) error {
 		return ErrWhole // the whole merge reports the problem and its place
 	}
 	return nil
-}
-
-// next builds the version.
-func (s *setsChange) next(ctx context.Context, x Export) (next, error) {
-	if s.check {
-		return next{}, nil
-	}
-	d, err := s.delta(ctx, s.will.entries)
-	if err != nil {
-		return next{}, err
-	}
-	v := s.last
-	v.Resources += len(s.list) - len(s.was)
-	if version.Buckets(v.Resources, s.pl.ChunkSize) != len(v.Chunks) {
-		return next{}, ErrWhole
-	}
-	v.Number, v.At, v.Pack = s.env.Last+1, s.pl.Clock.Now(), s.pl.Pack
-	v.Base, v.Origin = s.last.Number, x.Origin
-	v.Chunks, v.Sets = slices.Clone(v.Chunks), replacedSets(v.Sets, s.sets, setsOf(s.list))
-	sums, blobs, err := s.chunks(ctx, &v, d)
-	if err != nil {
-		return next{}, err
-	}
-	v.Digest = version.Digest(version.SumsDigest(sums), v.Agents)
-	if v.Digest == s.last.Digest {
-		return next{version: s.last, last: s.last, delta: d}, nil
-	}
-	known := s.others.changed(nil, marksOf(s.pl.Checker, s.reached, pointers(s.list), len(sums)))
-	known.sums = sums
-	v.Files = s.files(known)
-	return next{version: v, last: s.last, fresh: true, blobs: blobs, delta: d,
-		contents: known.folded()}, nil
-}
-
-func pointers(list []resource.Resource) []*resource.Resource {
-	out := make([]*resource.Resource, len(list))
-	for i := range list {
-		out[i] = &list[i]
-	}
-	return out
-}
-
-// replacedSets returns sets without gone and with more; all are sorted.
-func replacedSets(sets, gone, more []string) []string {
-	out := make([]string, 0, len(sets)+len(more))
-	for len(gone)+len(more) > 0 {
-		var s string
-		puts := len(gone) == 0 || len(more) > 0 && more[0] <= gone[0]
-		if puts {
-			s, more = more[0], more[1:]
-		} else {
-			s = gone[0]
-		}
-		if len(gone) > 0 && gone[0] == s {
-			gone = gone[1:]
-		}
-		at, there := slices.BinarySearch(sets, s)
-		out, sets = append(out, sets[:at]...), sets[at:]
-		if there {
-			sets = sets[1:]
-		}
-		if puts {
-			out = append(out, s)
-		}
-	}
-	return append(out, sets...)
-}
-
-// files returns the files of the version, given its contents.
-func (s *setsChange) files(now *contents) []string {
-	out := slices.Clone(s.last.Files)
-	for i := range s.list {
-		for _, hash := range filesOf(&s.list[i]) {
-			if at, there := slices.BinarySearch(out, hash); !there {
-				out = slices.Insert(out, at, hash)
-			}
-		}
-	}
-	for _, r := range s.was {
-		for _, hash := range filesOf(r) {
-			if at, there := slices.BinarySearch(out, hash); there && !now.has(refersTo(hash)) {
-				out = slices.Delete(out, at, at+1)
-			}
-		}
-	}
-	return out
-}
-
-// chunks applies the differences to the chunks of a version. It returns the sums of all chunks and
-// the files of the changed ones.
-func (s *setsChange) chunks(
-	ctx context.Context, v *state.Version, d *delta,
-) ([][sha256.Size]byte, []state.Blob, error) {
-	put, gone := map[int][]version.Entry{}, map[int][]resource.ID{}
-	for i := range d.after {
-		b := version.ChunkOf(d.after[i].ID, len(v.Chunks))
-		put[b] = append(put[b], d.after[i])
-	}
-	for id := range d.before {
-		if b := version.ChunkOf(id, len(v.Chunks)); s.now[id] == nil {
-			gone[b] = append(gone[b], id)
-		}
-	}
-	sums := slices.Clone(s.known.sums)
-	var blobs []state.Blob
-	for b := range v.Chunks {
-		if len(put[b])+len(gone[b]) == 0 {
-			continue
-		}
-		lines, err := s.chunk(ctx, b)
-		if err != nil {
-			return nil, nil, err
-		}
-		text, err := lines.Edit(gone[b], put[b])
-		if err != nil {
-			return nil, nil, err
-		}
-		sums[b] = sha256.Sum256(text)
-		blob := version.ChunkFile(text)
-		v.Chunks[b], blobs = blob.Hash, append(blobs, blob)
-	}
-	return sums, blobs, nil
 }

@@ -109,129 +109,65 @@ func (d *delta) graph(g *version.Graph, name string) *version.Graph {
 
 // nextSince builds the version that results from last by the changes of x.
 func (p *exporting) nextSince(ctx context.Context, x Export, last state.Version) (next, error) {
-	inForce := p.env.Released == last.Number && p.env.Releasing == 0 && p.env.Base == 0
-	if last.Number == 0 || !inForce || p.env.Fingerprint != x.Since.Fingerprint ||
+	if !p.isInForce(last) || p.env.Fingerprint != x.Since.Fingerprint ||
 		!slices.Equal(last.Files, x.Since.Files) {
 		return next{}, ErrWhole
 	}
-	owned, err := p.pl.ownedOf(ctx, p.env.Name, setsOf(x.Model.Resources))
+	sets := setsOf(x.Model.Resources)
+	owned, err := p.pl.ownedOf(ctx, p.env.Name, sets)
 	if err != nil || len(owned) > 0 {
 		return next{}, cmp.Or(err, ErrWhole)
 	}
-	if g, err := p.inForce(ctx); err != nil || slices.Contains(g.Removing, true) {
-		return next{}, cmp.Or(err, ErrWhole)
-	}
-	texts, err := version.ReadTexts(ctx, p.pl.Files, last.Chunks)
+	s, err := p.bounded(ctx, last)
 	if err != nil {
 		return next{}, err
 	}
-	if x.Settings != nil {
-		p.env.Settings = *x.Settings
+	s.list, s.sets, s.stays = x.Model.Resources, sets, true
+	if err := s.fetch(ctx, s.list); err != nil {
+		return next{}, err
 	}
-	c := changer{pl: p.pl, texts: texts, hashes: last.Chunks, agents: map[string]resource.Agent{},
-		read: map[int][]version.Entry{}, changed: map[int]bool{},
-		delta: &delta{before: map[resource.ID]version.Entry{}}}
-	for _, a := range last.Agents {
-		c.agents[a.Name] = a
-	}
-	for i := range x.Model.Resources {
-		if err := c.change(&x.Model.Resources[i]); err != nil {
+	for i := range s.list {
+		if err := s.describe(ctx, &s.list[i]); err != nil {
 			return next{}, err
 		}
 	}
-	return p.nextOf(x, last, &c), nil
-}
-
-// nextOf builds the version of changed chunks.
-func (p *exporting) nextOf(x Export, last state.Version, c *changer) next {
+	if s.will.entries, err = version.NewEntries(s.list, s.agents, nil); err != nil {
+		return next{}, ErrWhole
+	}
+	s.leaveOut()
+	if x.Settings != nil {
+		p.env.Settings = *x.Settings
+	}
 	v := last
-	v.Number, v.At, v.Pack, v.Base, v.Origin = p.env.Last+1, p.pl.Clock.Now(), p.pl.Pack, 0,
-		x.Origin
-	v.Chunks = slices.Clone(last.Chunks)
-	v.Files = slices.Sorted(maps.Keys(x.Model.Files))
-	var blobs []state.Blob
-	for _, b := range slices.Sorted(maps.Keys(c.changed)) {
-		c.texts[b] = version.ChunkText(c.read[b])
-		blob := version.ChunkFile(c.texts[b])
-		v.Chunks[b], blobs = blob.Hash, append(blobs, blob)
-	}
-	v.Digest = version.Digest(version.ContentDigest(c.texts), v.Agents)
-	out := next{
-		version: v,
-		last:    last,
-		fresh:   v.Digest != last.Digest,
-		blobs:   blobs,
-		delta:   c.delta,
-	}
-	if !out.fresh {
-		out.version = last
-	}
-	return out
+	v.Base, v.Files = 0, slices.Sorted(maps.Keys(x.Model.Files))
+	return s.next(ctx, x, v)
 }
 
-// changer puts changed resources into the chunks of a version.
-type changer struct {
-	pl      *Planner
-	texts   [][]byte // of the chunks
-	hashes  []string
-	agents  map[string]resource.Agent
-	read    map[int][]version.Entry // chunks that were read
-	changed map[int]bool            // chunks that have changed
-	delta   *delta
-}
-
-// entry returns the entry of a resource, and the number of its chunk; nil: there is none.
-func (c *changer) entry(id resource.ID) (*version.Entry, int, error) {
-	b := version.ChunkOf(id, len(c.texts))
-	if c.read[b] == nil {
-		entries, err := version.ParseChunk(c.texts[b], c.hashes[b])
-		if err != nil {
-			return nil, b, err
-		}
-		c.read[b] = entries
-	}
-	for i := range c.read[b] {
-		if en := &c.read[b][i]; en.ID == id {
-			return en, b, nil
-		}
-	}
-	return nil, b, nil
-}
-
-// change replaces the entry of a resource.
-func (c *changer) change(now *resource.Resource) error {
-	en, b, err := c.entry(now.ID)
+// describe gives a resource that is described again the edges that it has in the version. It
+// declines if its meaning for other resources is another one.
+func (s *bounded) describe(ctx context.Context, now *resource.Resource) error {
+	en, err := s.entry(ctx, now.ID)
 	if err != nil || en == nil {
 		return cmp.Or(err, ErrWhole)
 	}
 	was, err := resource.Decode(en.Body)
 	if err != nil {
-		return version.DamagedChunk(c.hashes[b])
+		return version.DamagedChunk(s.last.Chunks[version.ChunkOf(now.ID, len(s.last.Chunks))])
 	}
-	agent, known := c.agents[now.Agent]
-	if !known || !c.sameEdges(was, now) {
+	if _, known := s.agents[now.Agent]; !known || !s.pl.sameEdges(was, now) {
 		return ErrWhole
 	}
 	now.Requires, now.Subscriptions, now.Subscribed = was.Requires, was.Subscriptions,
 		was.Subscribed
-	entry, err := version.NewEntry(now, agent)
-	if err != nil {
-		return ErrWhole
-	}
-	if !entry.Same(en) {
-		c.delta.before[en.ID] = *en
-		c.delta.after = append(c.delta.after, entry)
-		c.changed[b] = true
-		*en = entry
-	}
+	s.was[now.ID], s.now[now.ID], s.entries[now.ID] = was, now, *en
 	return nil
 }
 
 // sameEdges reports whether two descriptions of a resource have the same meaning for all other
 // resources: they manage the same thing, keep the same paths and have the same relations by their
 // type.
-func (c *changer) sameEdges(was, now *resource.Resource) bool {
+func (pl *Config) sameEdges(was, now *resource.Resource) bool {
 	return was.Type == now.Type && was.Agent == now.Agent && was.Set == now.Set &&
-		was.Purged == now.Purged && !c.pl.Checker.Gathers(was) && !c.pl.Checker.Gathers(now) &&
-		c.pl.Checker.MeansTheSame(was, now)
+		was.Purged == now.Purged && !pl.Checker.Gathers(was) && !pl.Checker.Gathers(now) &&
+		pl.Checker.MeansTheSame(was, now)
 }

@@ -148,6 +148,35 @@ func (t *targeted) find(ctx context.Context) error {
 	return nil
 }
 
+// takeAlong finds the resources of the base whose things have other ids in the documents. If the
+// export selects the new id, the old one leaves with it.
+func (t *targeted) takeAlong(out *targets) {
+	t.Moved = map[resource.ID]resource.ID{}
+	checker := t.p.pl.Checker
+	var leave []*resource.Resource
+	for _, id := range slices.Sorted(maps.Keys(t.was)) {
+		if _, stays := t.index[id]; !stays {
+			leave = append(leave, t.was[id])
+		}
+	}
+	left := checker.Leaving(leave,
+		model.TargetsOf(MergeAgents(t.base.Agents, t.agents(t.x.Model.Agents)), true))
+	targets := model.TargetsOf(t.x.Model.Agents, true)
+	for _, i := range t.mine {
+		r := &t.x.Model.Resources[i]
+		from, shared := checker.Moved(left, r, targets)
+		for _, old := range from {
+			if t.Moved[old.ID] != "" || shared && t.was[r.ID] != nil {
+				continue
+			}
+			t.Moved[old.ID], out.asked[old.ID], t.Drop[old.ID] = r.ID, true, true
+			if shared {
+				break
+			}
+		}
+	}
+}
+
 // leaveOwned keeps selected resources of sets that belong to other owners if the documents do not
 // have them. It rejects documents that describe resources of these sets.
 func (t *targeted) leaveOwned(ctx context.Context) error {

@@ -3,6 +3,7 @@ package version
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"slices"
 
 	"southbound/shared/resource"
@@ -18,6 +19,16 @@ type Lines struct {
 func LinesOf(text []byte, hash string) *Lines {
 	lines := make([][]byte, 0, bytes.Count(text, []byte("\n"))+1)
 	return &Lines{hash, slices.AppendSeq(lines, bytes.Lines(text))}
+}
+
+// Sum returns the SHA-256 of the text.
+func (l *Lines) Sum() (sum [sha256.Size]byte) {
+	h := sha256.New()
+	for _, line := range l.lines {
+		h.Write(line)
+	}
+	h.Sum(sum[:0])
+	return sum
 }
 
 // Find returns the entry of a resource, nil if there is none.

@@ -1,0 +1,249 @@
+package planner
+
+import (
+	"context"
+	"crypto/sha256"
+	"slices"
+
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
+	"southbound/shared/resource"
+)
+
+// bounded is an edit of the version in force that affects only the resources that it puts or drops:
+// see docs/design/export.md. Either an index shows that, or the exporter has compared the documents.
+type bounded struct {
+	*exporting
+	last    state.Version
+	known   *contents      // the index of the version; nil: none
+	graph   *version.Graph // in force
+	agents  map[string]resource.Agent
+	read    map[int]*version.Lines // the chunks that were read
+	list    []resource.Resource    // the resources that the edit puts
+	now     map[resource.ID]*resource.Resource
+	reached model.Targets // targets of the agents, which are those of the version
+	will    intents       // of list
+	before
+}
+
+// isInForce reports whether the last version is in force, and its release is complete.
+func (p *exporting) isInForce(last state.Version) bool {
+	return last.Number > 0 && p.env.Released == last.Number && p.env.Releasing == 0 &&
+		p.env.Base == 0
+}
+
+// bounded returns an edit of the last version, which is in force, that puts and drops nothing. It
+// declines while resources of earlier versions are still being purged.
+func (p *exporting) bounded(ctx context.Context, last state.Version) (*bounded, error) {
+	known, err := p.pl.readContents(ctx, &last)
+	if err != nil {
+		return nil, err
+	}
+	if known != nil && len(known.sums) != len(last.Chunks) {
+		known = nil
+	}
+	graph, err := p.inForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &bounded{exporting: p, last: last, known: known, graph: graph,
+		agents: map[string]resource.Agent{}, read: map[int]*version.Lines{},
+		now:     map[resource.ID]*resource.Resource{},
+		reached: model.TargetsOf(last.Agents, true)}
+	for _, a := range last.Agents {
+		s.agents[a.Name] = a
+	}
+	s.was, s.entries = map[resource.ID]*resource.Resource{}, map[resource.ID]version.Entry{}
+	return s, s.purges(ctx)
+}
+
+// has reports whether the version has a resource.
+func (s *bounded) has(id resource.ID) bool {
+	n := s.graph.Node(id)
+	return n >= 0 && !s.graph.Removing[n]
+}
+
+// entry returns the entry of a resource of the version, nil if there is none.
+func (s *bounded) entry(ctx context.Context, id resource.ID) (*version.Entry, error) {
+	if !s.has(id) {
+		return nil, nil // the version does not have it
+	}
+	b := version.ChunkOf(id, len(s.last.Chunks))
+	lines, err := s.chunk(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	return lines.Find(id)
+}
+
+// chunk returns the lines of a chunk.
+func (s *bounded) chunk(ctx context.Context, b int) (*version.Lines, error) {
+	err := s.readChunks(ctx, []int{b})
+	return s.read[b], err
+}
+
+// fetch reads the chunks of resources.
+func (s *bounded) fetch(ctx context.Context, of []resource.Resource) error {
+	var chunks []int
+	for i := range of {
+		chunks = append(chunks, version.ChunkOf(of[i].ID, len(s.last.Chunks)))
+	}
+	slices.Sort(chunks)
+	return s.readChunks(ctx, slices.Compact(chunks))
+}
+
+// readChunks reads chunks that were not read yet.
+func (s *bounded) readChunks(ctx context.Context, chunks []int) error {
+	chunks = slices.DeleteFunc(chunks, func(b int) bool { return s.read[b] != nil })
+	hashes := make([]string, len(chunks))
+	for i, b := range chunks {
+		hashes[i] = s.last.Chunks[b]
+	}
+	texts, err := version.ReadTexts(ctx, s.pl.Files, hashes)
+	for i, text := range texts {
+		s.read[chunks[i]] = version.LinesOf(text, hashes[i])
+	}
+	return err
+}
+
+// sums returns the sums of the texts of all chunks. Without an index, it reads all chunks.
+func (s *bounded) sums(ctx context.Context) ([][sha256.Size]byte, error) {
+	if s.known != nil {
+		return slices.Clone(s.known.sums), nil
+	}
+	chunks := make([]int, len(s.last.Chunks))
+	for b := range chunks {
+		chunks[b] = b
+	}
+	if err := s.readChunks(ctx, slices.Clone(chunks)); err != nil {
+		return nil, err
+	}
+	out := make([][sha256.Size]byte, len(chunks))
+	for b := range out {
+		out[b] = s.read[b].Sum()
+	}
+	return out, nil
+}
+
+// next builds the version after the edit; v has its base, and its files without an index.
+func (s *bounded) next(ctx context.Context, x Export, v state.Version) (next, error) {
+	d, err := s.delta(ctx, s.will.entries)
+	if err != nil {
+		return next{}, err
+	}
+	v.Resources += len(s.list) - len(s.was)
+	if version.Buckets(v.Resources, s.pl.ChunkSize) != len(v.Chunks) {
+		return next{}, ErrWhole
+	}
+	v.Number, v.At, v.Pack = s.env.Last+1, s.pl.Clock.Now(), s.pl.Pack
+	v.Origin = x.Origin
+	v.Chunks, v.Sets = slices.Clone(v.Chunks), replacedSets(v.Sets, s.sets, setsOf(s.list))
+	sums, blobs, err := s.chunks(ctx, &v, d)
+	if err != nil {
+		return next{}, err
+	}
+	v.Digest = version.Digest(version.SumsDigest(sums), v.Agents)
+	if v.Digest == s.last.Digest {
+		return next{version: s.last, last: s.last, delta: d}, nil
+	}
+	known := s.others.changed(nil, marksOf(s.pl.Checker, s.reached, pointers(s.list), len(sums)))
+	if known != nil {
+		known.sums = sums
+		v.Files, known = s.files(known), known.folded()
+	}
+	return next{version: v, last: s.last, fresh: true, blobs: blobs, delta: d, contents: known}, nil
+}
+
+func pointers(list []resource.Resource) []*resource.Resource {
+	out := make([]*resource.Resource, len(list))
+	for i := range list {
+		out[i] = &list[i]
+	}
+	return out
+}
+
+// replacedSets returns sets without gone and with more; all are sorted.
+func replacedSets(sets, gone, more []string) []string {
+	out := make([]string, 0, len(sets)+len(more))
+	for len(gone)+len(more) > 0 {
+		var s string
+		puts := len(gone) == 0 || len(more) > 0 && more[0] <= gone[0]
+		if puts {
+			s, more = more[0], more[1:]
+		} else {
+			s = gone[0]
+		}
+		if len(gone) > 0 && gone[0] == s {
+			gone = gone[1:]
+		}
+		at, there := slices.BinarySearch(sets, s)
+		out, sets = append(out, sets[:at]...), sets[at:]
+		if there {
+			sets = sets[1:]
+		}
+		if puts {
+			out = append(out, s)
+		}
+	}
+	return append(out, sets...)
+}
+
+// files returns the files of the version, given its contents.
+func (s *bounded) files(now *contents) []string {
+	out := slices.Clone(s.last.Files)
+	for i := range s.list {
+		for _, hash := range filesOf(&s.list[i]) {
+			if at, there := slices.BinarySearch(out, hash); !there {
+				out = slices.Insert(out, at, hash)
+			}
+		}
+	}
+	for _, r := range s.was {
+		for _, hash := range filesOf(r) {
+			if at, there := slices.BinarySearch(out, hash); there && !now.has(refersTo(hash)) {
+				out = slices.Delete(out, at, at+1)
+			}
+		}
+	}
+	return out
+}
+
+// chunks applies the differences to the chunks of a version. It returns the sums of all chunks and
+// the files of the changed ones.
+func (s *bounded) chunks(
+	ctx context.Context, v *state.Version, d *delta,
+) ([][sha256.Size]byte, []state.Blob, error) {
+	put, gone := map[int][]version.Entry{}, map[int][]resource.ID{}
+	for i := range d.after {
+		b := version.ChunkOf(d.after[i].ID, len(v.Chunks))
+		put[b] = append(put[b], d.after[i])
+	}
+	for id := range d.before {
+		if b := version.ChunkOf(id, len(v.Chunks)); s.now[id] == nil {
+			gone[b] = append(gone[b], id)
+		}
+	}
+	sums, err := s.sums(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var blobs []state.Blob
+	for b := range v.Chunks {
+		if len(put[b])+len(gone[b]) == 0 {
+			continue
+		}
+		lines, err := s.chunk(ctx, b)
+		if err != nil {
+			return nil, nil, err
+		}
+		text, err := lines.Edit(gone[b], put[b])
+		if err != nil {
+			return nil, nil, err
+		}
+		sums[b] = sha256.Sum256(text)
+		blob := version.ChunkFile(text)
+		v.Chunks[b], blobs = blob.Hash, append(blobs, blob)
+	}
+	return sums, blobs, nil
+}
