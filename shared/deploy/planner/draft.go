@@ -64,12 +64,7 @@ func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) 
 	if err != nil {
 		return nil, err
 	}
-	if stored.Releasing == 0 {
-		_, err = (&releasing{p}).release(ctx, next.version, next.entries, next.stays)
-	} else {
-		_, err = (&releasing{p}).releaseWhole(ctx, next.version, next.entries)
-	}
-	if err != nil {
+	if _, err = (&releasing{p}).release(ctx, next); err != nil {
 		return nil, err
 	}
 	texts := run.FewTexts(run.TextsOf(ctx, run.FilesOf(pl.Files, x.Model.Files)))

@@ -21,7 +21,9 @@ type next struct {
 	volatile      bool
 	stays         map[resource.ID]bool // entries that are unchanged, but for requirements
 	delta         *delta               // the differences, if known; then there are no entries
-	contents      *contents            // its contents to cache; nil: none
+	// the entries of the version in force, if the edit has read them
+	base     map[resource.ID]version.Entry
+	contents *contents // its contents to cache; nil: none
 }
 
 // exporting is the part of an export that is serialised with other exports.
@@ -84,6 +86,9 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	}
 	out := next{version: v, last: last, fresh: fresh, entries: set.entries, blobs: blobs,
 		volatile: set.volatile, stays: set.kept.resources}
+	if e.base.Number > 0 && e.base.Number == p.env.Released {
+		out.base = e.entries
+	}
 	if x.Partial && !set.unsettled {
 		out.contents = contentsOf(p.pl.Checker, model.TargetsOf(set.agents, true), set.resources,
 			sums, p.pl.Contents.get(last.Digest))
@@ -143,7 +148,7 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 		}
 		return out, p.commit(ctx, scheduleStays)
 	}
-	diff, err := (&releasing{p.planning}).releaseNext(ctx, next)
+	diff, err := (&releasing{p.planning}).release(ctx, next)
 	if err != nil {
 		return out, err
 	}

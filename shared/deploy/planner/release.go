@@ -16,40 +16,42 @@ type released struct{ changed, removed int }
 // the version in force.
 type releasing struct{ *planning }
 
-// release plans the release of version v, whose resources are entries. It reads and plans only
-// resources that differ from the version in force. Rows are written by commitAll; until then the
-// release has not begun. stays are resources that are as in the version in force, but for
-// requirements.
-func (p *releasing) release(
-	ctx context.Context,
-	v state.Version,
-	entries []version.Entry,
-	stays map[resource.ID]bool,
-) (released, error) {
-	if p.mending {
-		return p.releaseWhole(ctx, v, entries)
+// release plans the release of the version that an edit results in, or of a stored version. It reads
+// and plans only resources that differ from the version in force; after an interrupted release, and
+// while stored data may be lost, it compares all rows. Rows are written by commitAll; until then the
+// release has not begun.
+func (p *releasing) release(ctx context.Context, n next) (released, error) {
+	switch {
+	case n.delta != nil:
+		return p.releaseDelta(ctx, n)
+	case p.mending || p.env.Releasing != 0:
+		return p.releaseWhole(ctx, n.version, n.entries)
 	}
-	lost, err := p.lost(ctx, slices.DeleteFunc(slices.Clone(entries),
-		func(en version.Entry) bool { return stays[en.ID] }))
-	if err != nil || p.env.Released == v.Number && p.env.Releasing == 0 && len(lost) == 0 {
+	lost, err := p.lost(ctx, slices.DeleteFunc(slices.Clone(n.entries),
+		func(en version.Entry) bool { return n.stays[en.ID] }))
+	if err != nil || p.env.Released == n.version.Number && len(lost) == 0 {
 		return released{}, err
 	}
 	old, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
 	if err != nil {
 		return released{}, err
 	}
-	shared := version.SharedChunks(old.Chunks, v.Chunks)
-	before, rows, err := p.previous(ctx, old, v, entries, shared, len(stays) > 0)
-	if err != nil {
-		return released{}, err
+	before, shared := n.base, map[string]bool(nil)
+	var rows map[resource.ID]*state.Row
+	if before == nil {
+		shared = version.SharedChunks(old.Chunks, n.version.Chunks)
+		before, rows, err = p.previous(ctx, old, n, shared)
+		if err != nil {
+			return released{}, err
+		}
 	}
 	var after []version.Entry
-	for i := range entries {
-		en := &entries[i]
+	for i := range n.entries {
+		en := &n.entries[i]
 		if lost[en.ID] {
 			delete(before, en.ID)
 			after = append(after, *en)
-		} else if !shared[v.Chunks[version.ChunkOf(en.ID, len(v.Chunks))]] {
+		} else if !shared[n.version.Chunks[version.ChunkOf(en.ID, len(n.version.Chunks))]] {
 			if was, had := before[en.ID]; had && was.Same(en) {
 				delete(before, en.ID)
 				continue
@@ -57,28 +59,25 @@ func (p *releasing) release(
 			after = append(after, *en)
 		}
 	}
-	r := newReleaser(p, difference{v: v, agents: old.Agents, before: before, after: after,
-		all: entries, stays: stays, read: rows})
+	r := newReleaser(p, difference{v: n.version, agents: old.Agents, before: before, after: after,
+		all: n.entries, stays: n.stays, read: rows})
 	return r.plan(ctx)
 }
 
 // previous returns the entries in force of the chunks that old and v do not share. If their
 // resources are in few lanes, it takes the entries from the rows and returns the rows as well (nil:
 // there is no row). Otherwise it reads the chunks of old: reading a lane costs as much as reading
-// about two chunks. If v keeps resources of old, their rows may have values that neither version
+// about two chunks. If n keeps resources of old, their rows may have values that neither version
 // has, so the rows are not used.
 func (p *releasing) previous(
-	ctx context.Context,
-	old, v state.Version,
-	entries []version.Entry,
-	shared map[string]bool,
-	keeps bool,
+	ctx context.Context, old state.Version, n next, shared map[string]bool,
 ) (map[resource.ID]version.Entry, map[resource.ID]*state.Row, error) {
+	v, entries := n.version, n.entries
 	chunks, lanes := version.Without(old.Chunks, shared), 0
 	for _, a := range old.Agents {
 		lanes += max(a.Lanes, 1)
 	}
-	if len(chunks) <= 2*lanes || keeps {
+	if len(chunks) <= 2*lanes || len(n.stays) > 0 {
 		before, err := version.ReadChunks(ctx, p.pl.Files, chunks)
 		return before, nil, err
 	}
@@ -87,8 +86,8 @@ func (p *releasing) previous(
 		return nil, nil, err
 	}
 	var ids []resource.ID
-	for n, id := range g.IDs {
-		if !g.Removing[n] && !shared[old.Chunks[version.ChunkOf(id, len(old.Chunks))]] {
+	for i, id := range g.IDs {
+		if !g.Removing[i] && !shared[old.Chunks[version.ChunkOf(id, len(old.Chunks))]] {
 			ids = append(ids, id)
 		}
 	}
@@ -114,11 +113,8 @@ func (p *releasing) previous(
 	return before, rows, nil
 }
 
-// releaseNext is release for the version that an export makes.
-func (p *releasing) releaseNext(ctx context.Context, n next) (released, error) {
-	if n.delta == nil {
-		return p.release(ctx, n.version, n.entries, n.stays)
-	}
+// releaseDelta is release for a bounded edit of the version in force.
+func (p *releasing) releaseDelta(ctx context.Context, n next) (released, error) {
 	if !n.fresh && len(n.delta.after) == 0 {
 		return released{}, nil
 	}
@@ -292,7 +288,8 @@ func (pl *Planner) Release(
 		if p.env.Base = v.Number; v.Number == p.env.Last {
 			p.env.Base = 0
 		}
-		diff, err := (&releasing{p}).release(ctx, v, version.SortedEntries(byID), nil)
+		diff, err := (&releasing{p}).release(ctx,
+			next{version: v, entries: version.SortedEntries(byID)})
 		if err != nil {
 			return err
 		}
