@@ -3,11 +3,13 @@ package planner
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
+	"southbound/shared/diag"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -81,25 +83,33 @@ func (s *bounded) take(ctx context.Context, x Export) error {
 			}
 		}
 	}
-	byID := map[resource.ID]int{}
-	for i := range s.list {
-		byID[s.list[i].ID] = i
-		s.now[s.list[i].ID] = &s.list[i]
+	return s.apply(ctx, m.At)
+}
+
+// apply applies the edit to the resources that the sets had, and to those outside that the new ones
+// require. It declines if there is a problem: the whole merge reports it and its place.
+func (s *bounded) apply(ctx context.Context, at func(int, string) diag.Pos) error {
+	e := version.Edit{Put: &model.Model{Resources: s.list, Where: at}, Drop: map[resource.ID]bool{},
+		Agents: s.last.Agents, Frozen: true}
+	now := indexOf(e.Put)
+	base := version.Base(maps.Clone(s.was))
+	for id := range s.was {
+		if _, again := now[id]; !again {
+			e.Drop[id] = true
+		}
 	}
-	s.pl.Checker.Relate(s.list, byID)
 	for i := range s.list {
-		if err := s.relate(ctx, &s.list[i]); err != nil {
+		if err := s.required(ctx, &s.list[i], now, base); err != nil {
 			return err
 		}
 	}
-	at := m.At
-	if len(byID) < len(s.list) || len(s.pl.Checker.CheckThings(s.list, len(s.list), s.reached,
-		at)) > 0 ||
-		len(s.pl.Checker.CheckCycles(s.list, at)) > 0 ||
-		len(s.pl.Checker.CheckReach(&model.Model{
-			Resources: s.list, Agents: s.last.Agents, Where: at,
-		}, true)) > 0 {
-		return ErrWhole // the whole merge reports the problem and its place
+	next := version.Apply(s.pl.Checker, base, &e)
+	if len(now) < len(s.list) || len(version.Check(s.pl.Checker, next, &e)) > 0 {
+		return ErrWhole
+	}
+	s.list = next.Model.Resources[:next.Put]
+	for i := range s.list {
+		s.now[s.list[i].ID] = &s.list[i]
 	}
 	return nil
 }
@@ -143,34 +153,36 @@ func (s *bounded) same(ctx context.Context, r *resource.Resource) error {
 	return nil
 }
 
-// relate adds the relations of a resource of the sets to other resources of the version. It
-// declines if the other resource would change, or the order in which things are removed.
-func (s *bounded) relate(ctx context.Context, r *resource.Resource) error {
+// required adds to base the resources outside of the sets that a new resource requires. It declines
+// if such a resource would change, or the order in which things are removed. Only a requirement by
+// type changes no other resource, unless that gathers its dependants.
+func (s *bounded) required(
+	ctx context.Context, r *resource.Resource, now map[resource.ID]int, base version.Base,
+) error {
+	ids := slices.Clone(r.Requires)
 	for _, to := range s.pl.Checker.Related(r) {
-		if s.now[to.ID] != nil || s.was[to.ID] != nil || !s.has(to.ID) {
+		if _, again := now[to.ID]; again || s.was[to.ID] != nil || !s.has(to.ID) {
 			continue
 		}
-		// A resource that is only required by type does not change, unless it gathers its
-		// dependants.
 		if to.Kind != schema.Require {
 			return ErrWhole
 		}
-		r.Requires = append(r.Requires, to.ID)
+		ids = append(ids, to.ID)
 	}
-	slices.Sort(r.Requires)
-	r.Requires = slices.Compact(r.Requires)
-	for _, id := range r.Requires {
-		if s.now[id] != nil {
+	for _, id := range ids {
+		if _, again := now[id]; again || base[id] != nil {
 			continue
 		}
 		en, err := s.entry(ctx, id)
-		if err != nil || en == nil || s.was[id] != nil {
+		if err != nil || en == nil {
 			return cmp.Or(err, ErrWhole)
 		}
-		if other, err := resource.Decode(en.Body); err != nil || other.Purged ||
-			s.pl.Checker.Gathers(other) {
+		other, err := resource.Decode(en.Body)
+		if err != nil || other.Purged || s.pl.Checker.Gathers(other) {
 			return ErrWhole
 		}
+		other.Requires = nil // they are outside, or joined declines
+		base[id] = other
 	}
 	return nil
 }
