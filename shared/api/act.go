@@ -13,27 +13,27 @@ import (
 )
 
 // Schedule implements Home.
-func (s *resources) Schedule(ctx context.Context, env string, w Work) (int, error) {
+func (s *resourceService) Schedule(ctx context.Context, env string, w Work) (int, error) {
 	filter, err := state.ParseFilter(w.Filter)
 	if err != nil {
 		return 0, err
 	}
-	do := s.Engine.Deploy
+	do := s.Env.Engine.Deploy
 	if w.Repair {
-		do = s.Engine.Repair
+		do = s.Env.Engine.Repair
 	}
 	n, err := do(ctx, env, deploy.Request{Filter: filter, RetryFailed: w.RetryFailed})
-	s.changed(env)
+	s.Env.changed(env)
 	return n, err
 }
 
 // Pause implements Home.
-func (s *agents) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
+func (s *agentService) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
 	if err := mayNameAgents(agents); err != nil {
 		return err
 	}
-	defer s.changed(env)
-	return s.Engine.Pause(ctx, env, paused, agents...)
+	defer s.Env.changed(env)
+	return s.Env.Engine.Pause(ctx, env, paused, agents...)
 }
 
 // mayNameAgents rejects names that no agent can have, as far as a schema can express the rule. A
@@ -49,20 +49,20 @@ func mayNameAgents(names []string) error {
 }
 
 // Halt implements Home.
-func (s *agents) Halt(ctx context.Context, env string, halted bool) error {
+func (s *environmentService) Halt(ctx context.Context, env string, halted bool) error {
 	defer s.changed(env)
 	return s.Engine.Halt(ctx, env, halted)
 }
 
 // Collect implements Home.
-func (s *Service) Collect(
+func (s *environmentService) Collect(
 	ctx context.Context, env string, grace time.Duration,
 ) (deploy.Collected, error) {
 	return s.Engine.Collect(ctx, env, grace)
 }
 
 // Prune implements Home.
-func (s *agents) Prune(ctx context.Context, env string, remove bool) ([]Pruned, error) {
+func (s *agentService) Prune(ctx context.Context, env string, remove bool) ([]Pruned, error) {
 	if s.Unneeded == nil {
 		return nil, nil
 	}
@@ -70,16 +70,16 @@ func (s *agents) Prune(ctx context.Context, env string, remove bool) ([]Pruned, 
 }
 
 // Parameters implements Home.
-func (s *parameters) Parameters(
+func (s *parameterService) Parameters(
 	ctx context.Context, env string, facts bool,
 ) ([]state.Parameter, error) {
-	ps, err := s.Engine.State.Parameters(ctx, env, state.ParameterQuery{Facts: facts})
+	ps, err := s.Env.Engine.State.Parameters(ctx, env, state.ParameterQuery{Facts: facts})
 	return ps, fault.Wrap(fault.Unknown, "read parameters", err)
 }
 
 // Parameter implements Home.
-func (s *parameters) Parameter(ctx context.Context, env, name string) (state.Parameter, error) {
-	ps, err := s.Engine.State.Parameters(ctx, env,
+func (s *parameterService) Parameter(ctx context.Context, env, name string) (state.Parameter, error) {
+	ps, err := s.Env.Engine.State.Parameters(ctx, env,
 		state.ParameterQuery{Keys: []state.ParameterKey{{Name: name}}})
 	if err != nil {
 		return state.Parameter{}, fault.Wrap(fault.Unknown, "read parameter", err)
@@ -92,7 +92,7 @@ func (s *parameters) Parameter(ctx context.Context, env, name string) (state.Par
 }
 
 // ParameterHistory implements Home.
-func (s *parameters) ParameterHistory(
+func (s *parameterService) ParameterHistory(
 	ctx context.Context, env, name string,
 ) ([]state.ParameterChange, error) {
 	if s.History == nil {
@@ -103,13 +103,13 @@ func (s *parameters) ParameterHistory(
 }
 
 // SetParameter implements Home.
-func (s *parameters) SetParameter(
+func (s *parameterService) SetParameter(
 	ctx context.Context, env, name, value string,
 ) (state.Parameter, error) {
 	return s.setParameter(ctx, env, state.Parameter{Name: name, Value: value, Source: "user"})
 }
 
-func (s *parameters) setParameter(
+func (s *parameterService) setParameter(
 	ctx context.Context, env string, p state.Parameter,
 ) (state.Parameter, error) {
 	if err := s.setParameters(ctx, env, p); err != nil {
@@ -118,15 +118,15 @@ func (s *parameters) setParameter(
 	return s.Parameter(ctx, env, p.Name)
 }
 
-func (s *parameters) setParameters(ctx context.Context, env string, ps ...state.Parameter) error {
+func (s *parameterService) setParameters(ctx context.Context, env string, ps ...state.Parameter) error {
 	for i := range ps {
 		if err := checkValue(ps[i].Name, ps[i].Value); err != nil {
 			return err
 		}
 	}
-	err := s.Engine.SetParameters(ctx, env, ps...)
+	err := s.Env.Engine.SetParameters(ctx, env, ps...)
 	if err == nil {
-		s.changed(env)
+		s.Env.changed(env)
 	}
 	return err
 }
@@ -141,12 +141,12 @@ func checkValue(name, value string) error {
 }
 
 // Suggest implements Home.
-func (s *parameters) Suggest(ctx context.Context, env, name string, values []any) error {
+func (s *parameterService) Suggest(ctx context.Context, env, name string, values []any) error {
 	p, err := suggesting(name, values)
 	if err != nil {
 		return err
 	}
-	have, err := s.Engine.State.Parameters(ctx, env,
+	have, err := s.Env.Engine.State.Parameters(ctx, env,
 		state.ParameterQuery{Keys: []state.ParameterKey{{Name: name}}})
 	if err != nil || len(have) > 0 && have[0].Value == p.Value && have[0].Source == p.Source {
 		return fault.Wrap(fault.Unknown, "read parameter", err)
@@ -155,6 +155,6 @@ func (s *parameters) Suggest(ctx context.Context, env, name string, values []any
 }
 
 // DeleteParameter implements Home.
-func (s *parameters) DeleteParameter(ctx context.Context, env, name string) error {
-	return s.Engine.DeleteParameters(ctx, env, state.ParameterKey{Name: name})
+func (s *parameterService) DeleteParameter(ctx context.Context, env, name string) error {
+	return s.Env.Engine.DeleteParameters(ctx, env, state.ParameterKey{Name: name})
 }

@@ -9,17 +9,17 @@ import (
 )
 
 // Actions implements Home.
-func (s *resources) Actions(ctx context.Context, env string, q ActionQuery) ([]Action, error) {
+func (s *actionService) Actions(ctx context.Context, env string, q ActionQuery) ([]Action, error) {
 	out, _, err := s.actionsPage(ctx, env, q)
 	return out, err
 }
 
 // actionsPage returns some actions, newest first, and the id before which the next page begins, ""
 // at the end.
-func (s *resources) actionsPage(
+func (s *actionService) actionsPage(
 	ctx context.Context, env string, q ActionQuery,
 ) ([]Action, string, error) {
-	found, err := s.Engine.State.Actions(ctx, env, state.ActionQuery{Resource: q.Resource,
+	found, err := s.Env.Engine.State.Actions(ctx, env, state.ActionQuery{Resource: q.Resource,
 		Agent: q.Agent, Version: q.Version, Action: q.Action, Outcome: q.Outcome,
 		After: q.After, Before: q.Before, Since: q.Since, Until: q.Until, Level: q.Level,
 		Text: q.Text, Notable: q.Notable,
@@ -55,4 +55,34 @@ func actionOf(x *state.Action) Action {
 		a.Messages = append(a.Messages, Message{l.At.UTC(), l.Level, l.Msg, l.Kwargs})
 	}
 	return a
+}
+
+// ActionsPage returns a page of actions, newest first. Its cursors are ids: that of the next page is
+// the Before of its query.
+func (s *actionService) ActionsPage(
+	ctx context.Context, env string, q ActionQuery,
+) (Page[Action], error) {
+	q.Limit = min(max(q.Limit, 1), maxPage)
+	found, next, err := s.actionsPage(ctx, env, q)
+	if err != nil {
+		return Page[Action]{}, err
+	}
+	if q.Before == "" && q.After == "" { // such pages continue an earlier answer
+		if err := s.Env.known(ctx, env, len(found), nil); err != nil {
+			return Page[Action]{}, err
+		}
+	}
+	p := newPager[Action](q.Limit)
+	p.page.Next = next
+	for n := range found {
+		ok, err := p.add(found[n])
+		if err != nil {
+			return p.page, err
+		}
+		if !ok {
+			p.page.Next = found[n-1].ID
+			break
+		}
+	}
+	return p.page, nil
 }

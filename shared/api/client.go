@@ -40,11 +40,36 @@ type ClientConfig struct {
 	Program string
 }
 
-// Client sends requests to a server over HTTP. It is safe for concurrent use.
-//
-// Large: it has the methods of Home, each of which makes one or a few requests, and no others; the
-// code that requests share is in connection.
-type Client struct{ *connection }
+// Client sends requests to a server over HTTP: it has one part for each kind of resource. It is safe
+// for concurrent use.
+type Client struct {
+	*connection
+	environmentRemote
+	typeRemote
+	actionRemote
+	agentRemote
+	resourceRemote
+	versionRemote
+	exportRemote
+	comparisonRemote
+	parameterRemote
+	offerRemote
+	previewRemote
+}
+
+type (
+	environmentRemote struct{ *connection }
+	typeRemote        struct{ *connection }
+	actionRemote      struct{ *connection }
+	agentRemote       struct{ *connection }
+	resourceRemote    struct{ *connection }
+	versionRemote     struct{ *connection }
+	exportRemote      struct{ *connection }
+	comparisonRemote  struct{ *connection }
+	parameterRemote   struct{ *connection }
+	offerRemote       struct{ *connection }
+	previewRemote     struct{ *connection }
+)
 
 // connection makes requests to a server: it signs them, and retries them after temporary errors.
 type connection struct {
@@ -63,6 +88,17 @@ var _ Home = (*Client)(nil)
 
 // NewClient returns a client. It makes no request before the first call.
 func NewClient(c ClientConfig) (*Client, error) {
+	x, err := newConnection(c)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{x, environmentRemote{x}, typeRemote{x}, actionRemote{x}, agentRemote{x},
+		resourceRemote{x}, versionRemote{x}, exportRemote{x}, comparisonRemote{x},
+		parameterRemote{x}, offerRemote{x}, previewRemote{x}}, nil
+}
+
+// newConnection returns a connection. It makes no request before the first call.
+func newConnection(c ClientConfig) (*connection, error) {
 	base, err := serverURL(c.URL)
 	if err != nil {
 		return nil, err
@@ -79,7 +115,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 	x := &connection{ClientConfig: c, base: base, bare: &http.Client{Transport: c.Transport,
 		CheckRedirect: stay}}
 	x.http = &http.Client{Transport: roundTripper(x.roundTrip), CheckRedirect: stay}
-	return &Client{x}, nil
+	return x, nil
 }
 
 func serverURL(text string) (*url.URL, error) {

@@ -23,7 +23,7 @@ import (
 const uploaders = 8
 
 // Known implements Home.
-func (c *Client) Known(
+func (c exportRemote) Known(
 	ctx context.Context, env, fingerprint string,
 ) (deploy.Exported, bool, error) {
 	var k KnownDone
@@ -36,7 +36,7 @@ func (c *Client) Known(
 }
 
 // Export implements Home. The model has passed all checks that need no state.
-func (c *Client) Export(
+func (c exportRemote) Export(
 	ctx context.Context, env string, x deploy.Export, progress func(Sent),
 ) (deploy.Exported, error) {
 	p, err := chunk.Pack(x.Model)
@@ -45,7 +45,7 @@ func (c *Client) Export(
 	}
 	var done ExportDone
 	files := 0
-	err = c.commit(ctx, env, x.Model, p, true, progress, func(n int) error {
+	err = commit(ctx, c.connection, env, x.Model, p, true, progress, func(n int) error {
 		files += n
 		return c.callExport(ctx, http.MethodPost, envPath(env, "exports"), bundleOf(x, p), &done)
 	})
@@ -55,7 +55,7 @@ func (c *Client) Export(
 }
 
 // Plan implements Home. It sends files only if the plan is compared with reality.
-func (c *Client) Plan(
+func (c comparisonRemote) Plan(
 	ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions,
 ) (deploy.DryRun, error) {
 	p, err := chunk.Pack(x.Model)
@@ -64,11 +64,11 @@ func (c *Client) Plan(
 	}
 	var done ReadDone
 	var left []string
-	err = c.commit(ctx, env, x.Model, p, opts.Read, nil, func(int) error {
+	err = commit(ctx, c.connection, env, x.Model, p, opts.Read, nil, func(int) error {
 		asked := planAsked{bundleOf(x, p), opts.Read, opts.Whole}
 		if opts.Read {
 			job := jobAsked{Plan: &planRead{asked.Bundle, opts.Whole}}
-			done, left, err = c.read(ctx, env, job)
+			done, left, err = read(ctx, c.connection, env, job)
 			return err
 		}
 		return c.callExport(ctx, http.MethodPost, envPath(env, "plans"), asked, &done)
@@ -76,7 +76,7 @@ func (c *Client) Plan(
 	if err != nil {
 		return deploy.DryRun{Unread: left}, err
 	}
-	out, err := c.gather(ctx, env, done)
+	out, err := gatherFrom(ctx, c.connection, env, done)
 	if err == nil && !opts.Read {
 		c.texts(ctx, env, x.Model, opts, out.Planned)
 	}
@@ -108,8 +108,8 @@ func bundleOf(x deploy.Export, p chunk.Packed) Bundle {
 // commit uploads missing files and calls do with the number of uploaded files of the model. If a
 // stored file was removed before do has used it, commit runs again. Problems are returned with
 // their positions in the documents.
-func (c *Client) commit(
-	ctx context.Context, env string, m *model.Model, p chunk.Packed, files bool, progress func(Sent),
+func commit(
+	ctx context.Context, c *connection, env string, m *model.Model, p chunk.Packed, files bool, progress func(Sent),
 	do func(uploaded int) error,
 ) error {
 	sent := &model.Model{}
@@ -118,7 +118,7 @@ func (c *Client) commit(
 	}
 	blobs := blobsOf(sent, p)
 	for again := false; ; again = true {
-		u := &uploads{c: c.connection, env: env, model: m, progress: progress}
+		u := &uploads{c: c, env: env, model: m, progress: progress}
 		err := u.store(ctx, blobs)
 		if err == nil {
 			err = do(u.ofModel)
@@ -347,4 +347,20 @@ func open(b state.Blob) (io.ReadCloser, error) {
 		return b.Open()
 	}
 	return io.NopCloser(bytes.NewReader(b.Data)), nil
+}
+
+// Release implements Home.
+func (c exportRemote) Release(
+	ctx context.Context, env string, number int, by Origin,
+) (deploy.Exported, error) {
+	var done ExportDone
+	asked := map[string]any{"version": number}
+	if by.Author != "" { // earlier servers reject the member
+		asked["author"] = by.Author
+	}
+	if by.Message != "" {
+		asked["message"] = by.Message
+	}
+	err := c.callExport(ctx, http.MethodPost, envPath(env, "releases"), asked, &done)
+	return done.exported(), err
 }

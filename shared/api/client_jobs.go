@@ -20,7 +20,9 @@ const (
 
 // read starts a job and waits for it. With an error, it also returns the agents that were not
 // compared, as far as they are known.
-func (c *Client) read(ctx context.Context, env string, asked jobAsked) (ReadDone, []string, error) {
+func read(
+	ctx context.Context, c *connection, env string, asked jobAsked,
+) (ReadDone, []string, error) {
 	about, err := c.discover(ctx)
 	if err != nil {
 		return ReadDone{}, nil, err
@@ -33,7 +35,7 @@ func (c *Client) read(ctx context.Context, env string, asked jobAsked) (ReadDone
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // it never fails
 	path := envPath(env, "jobs/"+hex.EncodeToString(id))
-	state, err := ask[JobState](ctx, c.connection, http.MethodPut, path, asked)
+	state, err := ask[JobState](ctx, c, http.MethodPut, path, asked)
 	away := time.Duration(0) // time since the last answer
 	for pause := firstPause; err == nil && state.State == JobRunning; pause = min(pause*3/2,
 		longAsk) {
@@ -42,7 +44,7 @@ func (c *Client) read(ctx context.Context, env string, asked jobAsked) (ReadDone
 		}
 		away += pause
 		var now JobState
-		now, err = ask[JobState](ctx, c.connection, http.MethodGet, path, nil)
+		now, err = ask[JobState](ctx, c, http.MethodGet, path, nil)
 		switch {
 		case err == nil:
 			state, away = now, 0
@@ -54,7 +56,7 @@ func (c *Client) read(ctx context.Context, env string, asked jobAsked) (ReadDone
 	case ctx.Err() != nil:
 		late, cancel := patience.WithTimeout(context.WithoutCancel(ctx), dropTime)
 		defer cancel()
-		if dropped, err := ask[JobState](late, c.connection, http.MethodDelete, path,
+		if dropped, err := ask[JobState](late, c, http.MethodDelete, path,
 			nil); err == nil {
 			state = dropped
 		}

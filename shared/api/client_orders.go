@@ -17,12 +17,25 @@ import (
 )
 
 // Orders implements Home.
-func (c *Client) Orders() (Orders, error) { return clientOrders{c.connection}, nil }
+func (c *Client) Orders() (Orders, error) {
+	return clientOrders{catalogClient{c.connection}, instanceClient{c.connection},
+		orderClient{c.connection}, callbackClient{c.connection}}, nil
+}
 
 // clientOrders sends requests to a server for the methods of orders.Service.
-//
-// Large: it has the methods of Orders, each of which is one request, and no state.
-type clientOrders struct{ c *connection }
+type clientOrders struct {
+	catalogClient
+	instanceClient
+	orderClient
+	callbackClient
+}
+
+type (
+	catalogClient  struct{ c *connection }
+	instanceClient struct{ c *connection }
+	orderClient    struct{ c *connection }
+	callbackClient struct{ c *connection }
+)
 
 // tenant is the header with the environment.
 const tenant = "X-Inmanta-Tid"
@@ -84,7 +97,7 @@ func inventoryOf(ref orders.Ref) string {
 }
 
 // Catalog implements Orders.
-func (o clientOrders) Catalog(
+func (o catalogClient) Catalog(
 	ctx context.Context, env string, versions, counts bool,
 ) ([]orders.Offer, error) {
 	path := "/lsm/v1/service_catalog"
@@ -103,7 +116,7 @@ func counting(counts bool) url.Values {
 }
 
 // Offer implements Orders.
-func (o clientOrders) Offer(
+func (o catalogClient) Offer(
 	ctx context.Context, env, name string, version int, counts bool,
 ) (orders.Offer, error) {
 	path := "/lsm/v2/service_catalog/" + url.PathEscape(name)
@@ -115,7 +128,7 @@ func (o clientOrders) Offer(
 }
 
 // List implements Orders.
-func (o clientOrders) List(
+func (o instanceClient) List(
 	ctx context.Context, env string, q orders.Query,
 ) (orders.Page, error) {
 	v := url.Values{
@@ -157,14 +170,14 @@ func (o clientOrders) List(
 }
 
 // Instance implements Orders.
-func (o clientOrders) Instance(
+func (o instanceClient) Instance(
 	ctx context.Context, env string, ref orders.Ref,
 ) (orders.Instance, error) {
 	return got[orders.Instance](ctx, o.c, env, http.MethodGet, inventoryOf(ref), nil, nil)
 }
 
 // Events implements Orders.
-func (o clientOrders) Events(
+func (o instanceClient) Events(
 	ctx context.Context, env string, ref orders.Ref, q orders.EventQuery,
 ) (orders.EventPage, error) {
 	v := url.Values{
@@ -182,7 +195,7 @@ func (o clientOrders) Events(
 }
 
 // Log implements Orders.
-func (o clientOrders) Log(
+func (o instanceClient) Log(
 	ctx context.Context, env string, ref orders.Ref, q orders.LogQuery,
 ) (orders.LogPage, error) {
 	v := url.Values{
@@ -199,7 +212,7 @@ func (o clientOrders) Log(
 }
 
 // Create implements Orders. With an id, the order may be sent twice.
-func (o clientOrders) Create(
+func (o instanceClient) Create(
 	ctx context.Context, env string, n orders.Creation,
 ) (orders.Instance, error) {
 	if n.ID == "" {
@@ -221,7 +234,7 @@ func (o clientOrders) Create(
 
 // version sets the version that a change is for. With a version, a change that is sent twice takes
 // effect once. If the caller has named no version, it is the current one.
-func (o clientOrders) version(ctx context.Context, env string, w *orders.Wish) error {
+func (o instanceClient) version(ctx context.Context, env string, w *orders.Wish) error {
 	if w.Version != nil {
 		return nil
 	}
@@ -244,7 +257,7 @@ const changeTries = 20
 // instance has changed since, the request is retried with the current version. It is not retried if
 // it was sent more than once: the conflict may then be the effect of the request itself.
 func changed[T any](
-	ctx context.Context, o clientOrders, env string, w orders.Wish, ask func(*orders.Wish) asked,
+	ctx context.Context, o instanceClient, env string, w orders.Wish, ask func(*orders.Wish) asked,
 ) (T, error) {
 	for try := 1; ; try++ {
 		now, sent := w, 0
@@ -264,7 +277,7 @@ func changed[T any](
 }
 
 // changes makes a request that changes an instance, with the version in its URL.
-func (o clientOrders) changes(
+func (o instanceClient) changes(
 	ctx context.Context, env, method, what string, w orders.Wish, body func(*orders.Wish) any,
 ) (orders.Instance, error) {
 	return changed[orders.Instance](ctx, o, env, w, func(w *orders.Wish) asked {
@@ -281,7 +294,7 @@ func orNull(s string) *string {
 }
 
 // Update implements Orders.
-func (o clientOrders) Update(
+func (o instanceClient) Update(
 	ctx context.Context, env string, w orders.Wish, attributes map[string]any,
 ) (orders.Instance, error) {
 	return o.changes(ctx, env, http.MethodPatch, "", w, func(w *orders.Wish) any {
@@ -290,7 +303,7 @@ func (o clientOrders) Update(
 }
 
 // Replace implements Orders.
-func (o clientOrders) Replace(
+func (o instanceClient) Replace(
 	ctx context.Context, env string, w orders.Wish, attributes map[string]any, ignore bool,
 ) (orders.Instance, error) {
 	return o.changes(ctx, env, http.MethodPut, "", w, func(*orders.Wish) any {
@@ -301,7 +314,7 @@ func (o clientOrders) Replace(
 }
 
 // EditSet implements Orders.
-func (o clientOrders) EditSet(
+func (o instanceClient) EditSet(
 	ctx context.Context, env string, w orders.Wish, set string, all []inventory.Edit,
 ) (orders.Instance, error) {
 	return changed[orders.Instance](ctx, o, env, w, func(w *orders.Wish) asked {
@@ -318,7 +331,7 @@ func expertOf(ref orders.Ref) string {
 }
 
 // Destroy implements Orders.
-func (o clientOrders) Destroy(
+func (o instanceClient) Destroy(
 	ctx context.Context, env string, w orders.Wish,
 ) (orders.Instance, error) {
 	return changed[orders.Instance](ctx, o, env, w, func(w *orders.Wish) asked {
@@ -328,7 +341,7 @@ func (o clientOrders) Destroy(
 }
 
 // Edit implements Orders.
-func (o clientOrders) Edit(
+func (o instanceClient) Edit(
 	ctx context.Context, env string, w orders.Wish, all []inventory.Edit,
 ) (orders.Instance, error) {
 	path := strings.Replace(inventoryOf(w.Ref), "/lsm/v1/", "/lsm/v2/", 1)
@@ -348,7 +361,7 @@ func editBodies(all []inventory.Edit) []EditBody {
 }
 
 // Delete implements Orders.
-func (o clientOrders) Delete(
+func (o instanceClient) Delete(
 	ctx context.Context, env string, w orders.Wish,
 ) (orders.Instance, error) {
 	none := func(*orders.Wish) any { return nil }
@@ -356,7 +369,7 @@ func (o clientOrders) Delete(
 }
 
 // SetState implements Orders.
-func (o clientOrders) SetState(
+func (o instanceClient) SetState(
 	ctx context.Context, env string, w orders.Wish, target string,
 ) (orders.Instance, error) {
 	return o.changes(ctx, env, http.MethodPost, "/state", w, func(w *orders.Wish) any {
@@ -365,7 +378,7 @@ func (o clientOrders) SetState(
 }
 
 // Force implements Orders.
-func (o clientOrders) Force(
+func (o instanceClient) Force(
 	ctx context.Context, env string, w orders.Wish, target string, op lifecycle.Operation,
 ) (orders.Instance, error) {
 	return o.changes(ctx, env, http.MethodPost, "/expert/state", w, func(w *orders.Wish) any {
@@ -378,7 +391,7 @@ func (o clientOrders) Force(
 }
 
 // Migrate implements Orders.
-func (o clientOrders) Migrate(
+func (o instanceClient) Migrate(
 	ctx context.Context, env string, w orders.Wish, version int, m inventory.Migration,
 ) (orders.Instance, error) {
 	return o.changes(ctx, env, http.MethodPatch, "/update_entity_version", w,
@@ -391,7 +404,7 @@ func (o clientOrders) Migrate(
 }
 
 // Configure implements Orders.
-func (o clientOrders) Configure(
+func (o instanceClient) Configure(
 	ctx context.Context, env string, w orders.Wish, values map[string]bool,
 ) (orders.Instance, error) {
 	path := inventoryOf(w.Ref) + "/config"
@@ -405,7 +418,7 @@ func (o clientOrders) Configure(
 }
 
 // SetMetadata implements Orders.
-func (o clientOrders) SetMetadata(
+func (o instanceClient) SetMetadata(
 	ctx context.Context, env string, w orders.Wish, key string, value *string,
 ) (orders.Instance, error) {
 	what := "/metadata/" + url.PathEscape(key)
@@ -419,7 +432,7 @@ func (o clientOrders) SetMetadata(
 }
 
 // Order implements Orders. With an id, the order may be sent twice.
-func (o clientOrders) Order(
+func (o orderClient) Order(
 	ctx context.Context, env string, all orders.Order,
 ) (orders.Placed, error) {
 	if all.ID == "" {
@@ -442,13 +455,13 @@ func (o clientOrders) Order(
 const ordersPath = "/lsm/v2/order"
 
 // PlacedOrder implements Orders.
-func (o clientOrders) PlacedOrder(ctx context.Context, env, id string) (orders.Placed, error) {
+func (o orderClient) PlacedOrder(ctx context.Context, env, id string) (orders.Placed, error) {
 	path := ordersPath + "/" + url.PathEscape(id)
 	return got[orders.Placed](ctx, o.c, env, http.MethodGet, path, nil, nil)
 }
 
 // PlacedOrders implements Orders.
-func (o clientOrders) PlacedOrders(
+func (o orderClient) PlacedOrders(
 	ctx context.Context, env string, q orders.OrderQuery,
 ) (orders.OrderPage, error) {
 	v := url.Values{"sort": {"created_at.asc"}, "limit": {text(inventory.OrderPage(q.Limit))}}
@@ -461,7 +474,7 @@ func (o clientOrders) PlacedOrders(
 }
 
 // Register implements Orders. With an id, it may be sent twice.
-func (o clientOrders) Register(
+func (o callbackClient) Register(
 	ctx context.Context, env string, n orders.NewCallback,
 ) (orders.Callback, error) {
 	if n.ID == "" {
@@ -479,14 +492,14 @@ func (o clientOrders) Register(
 }
 
 // Unregister implements Orders.
-func (o clientOrders) Unregister(ctx context.Context, env, id string) error {
+func (o callbackClient) Unregister(ctx context.Context, env, id string) error {
 	path := callbacksPath + "/" + url.PathEscape(id)
 	_, err := got[string](ctx, o.c, env, http.MethodDelete, path, nil, nil)
 	return err
 }
 
 // Registered implements Orders.
-func (o clientOrders) Registered(ctx context.Context, env string) ([]orders.Callback, error) {
+func (o callbackClient) Registered(ctx context.Context, env string) ([]orders.Callback, error) {
 	all, err := got[[]orders.Callback](ctx, o.c, env, http.MethodGet, callbacksPath, nil, nil)
 	return all, nothingThere(err)
 }

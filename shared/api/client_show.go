@@ -91,7 +91,7 @@ func ask[T any](ctx context.Context, c *connection, method, path string, in any)
 }
 
 // Progress implements Home. An environment that does not exist has no progress.
-func (c *Client) Progress(ctx context.Context, env string) (Progress, error) {
+func (c environmentRemote) Progress(ctx context.Context, env string) (Progress, error) {
 	p, err := ask[Progress](ctx, c.connection, http.MethodGet, envPath(env, "progress"), nil)
 	if err != nil && nothingThere(err) == nil {
 		return ProgressOf(env, deploy.Progress{}), nil
@@ -100,13 +100,13 @@ func (c *Client) Progress(ctx context.Context, env string) (Progress, error) {
 }
 
 // Health implements Home.
-func (c *Client) Health(ctx context.Context, env string) (Health, error) {
+func (c resourceRemote) Health(ctx context.Context, env string) (Health, error) {
 	h, err := ask[Health](ctx, c.connection, http.MethodGet, envPath(env, "health"), nil)
 	return h, nothingThere(err)
 }
 
 // Resources implements Home.
-func (c *Client) Resources(
+func (c resourceRemote) Resources(
 	ctx context.Context, env string, filter []string, f func(*Resource) error,
 ) error {
 	return eachIn(ctx, c.connection, envPath(env, "resources"),
@@ -114,28 +114,28 @@ func (c *Client) Resources(
 }
 
 // Resource implements Home.
-func (c *Client) Resource(ctx context.Context, env string, id resource.ID) (Detail, error) {
+func (c resourceRemote) Resource(ctx context.Context, env string, id resource.ID) (Detail, error) {
 	return ask[Detail](ctx, c.connection, http.MethodGet,
 		envPath(env, "resources/"+segment(string(id))), nil)
 }
 
 // Versions implements Home.
-func (c *Client) Versions(ctx context.Context, env string) ([]Version, error) {
+func (c versionRemote) Versions(ctx context.Context, env string) ([]Version, error) {
 	return allIn[Version](ctx, c.connection, env, "versions")
 }
 
 // Agents implements Home.
-func (c *Client) Agents(ctx context.Context, env string) ([]Agent, error) {
+func (c agentRemote) Agents(ctx context.Context, env string) ([]Agent, error) {
 	return allIn[Agent](ctx, c.connection, env, "agents")
 }
 
 // Types implements Home.
-func (c *Client) Types(ctx context.Context) ([]Type, error) {
+func (c typeRemote) Types(ctx context.Context) ([]Type, error) {
 	return all[Type](ctx, c.connection, "/v1/types")
 }
 
 // Suggest implements Home.
-func (c *Client) Suggest(ctx context.Context, env, name string, values []any) error {
+func (c parameterRemote) Suggest(ctx context.Context, env, name string, values []any) error {
 	want, err := suggesting(name, values)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (c *Client) Suggest(ctx context.Context, env, name string, values []any) er
 }
 
 // Parameters implements Home.
-func (c *Client) Parameters(
+func (c parameterRemote) Parameters(
 	ctx context.Context, env string, facts bool,
 ) ([]state.Parameter, error) {
 	what := "parameters"
@@ -164,12 +164,12 @@ func (c *Client) Parameters(
 }
 
 // Parameter implements Home.
-func (c *Client) Parameter(ctx context.Context, env, name string) (state.Parameter, error) {
+func (c parameterRemote) Parameter(ctx context.Context, env, name string) (state.Parameter, error) {
 	return ask[state.Parameter](ctx, c.connection, http.MethodGet, parameterPath(env, name), nil)
 }
 
 // ParameterHistory implements Home.
-func (c *Client) ParameterHistory(
+func (c parameterRemote) ParameterHistory(
 	ctx context.Context, env, name string,
 ) ([]state.ParameterChange, error) {
 	var out []state.ParameterChange
@@ -183,7 +183,7 @@ func (c *Client) ParameterHistory(
 }
 
 // SetParameter implements Home.
-func (c *Client) SetParameter(
+func (c parameterRemote) SetParameter(
 	ctx context.Context, env, name, value string,
 ) (state.Parameter, error) {
 	if err := checkValue(name, value); err != nil { // JSON would change it
@@ -194,7 +194,7 @@ func (c *Client) SetParameter(
 }
 
 // DeleteParameter implements Home.
-func (c *Client) DeleteParameter(ctx context.Context, env, name string) error {
+func (c parameterRemote) DeleteParameter(ctx context.Context, env, name string) error {
 	return c.call(ctx, http.MethodDelete, parameterPath(env, name), nil, nil)
 }
 
@@ -203,7 +203,7 @@ func parameterPath(env, name string) string {
 }
 
 // Actions implements Home.
-func (c *Client) Actions(ctx context.Context, env string, q ActionQuery) ([]Action, error) {
+func (c actionRemote) Actions(ctx context.Context, env string, q ActionQuery) ([]Action, error) {
 	v := url.Values{}
 	set := func(name, value string) {
 		if value != "" {
@@ -250,7 +250,7 @@ func (c *Client) Actions(ctx context.Context, env string, q ActionQuery) ([]Acti
 }
 
 // Schedule implements Home.
-func (c *Client) Schedule(ctx context.Context, env string, w Work) (int, error) {
+func (c resourceRemote) Schedule(ctx context.Context, env string, w Work) (int, error) {
 	name := "deploy"
 	if w.Repair {
 		name = "repair"
@@ -262,7 +262,7 @@ func (c *Client) Schedule(ctx context.Context, env string, w Work) (int, error) 
 }
 
 // Pause implements Home.
-func (c *Client) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
+func (c agentRemote) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
 	if err := mayNameAgents(agents); err != nil {
 		return err
 	}
@@ -271,20 +271,20 @@ func (c *Client) Pause(ctx context.Context, env string, paused bool, agents ...s
 }
 
 // Halt implements Home.
-func (c *Client) Halt(ctx context.Context, env string, halted bool) error {
+func (c environmentRemote) Halt(ctx context.Context, env string, halted bool) error {
 	return c.call(ctx, http.MethodPost, envPath(env, "halt"), map[string]bool{"halted": halted},
 		nil)
 }
 
 // Prune implements Home.
-func (c *Client) Prune(ctx context.Context, env string, remove bool) ([]Pruned, error) {
+func (c agentRemote) Prune(ctx context.Context, env string, remove bool) ([]Pruned, error) {
 	out, err := ask[prunedAgents](ctx, c.connection, http.MethodPost, envPath(env, "agents/prune"),
 		map[string]bool{"remove": remove})
 	return out.Agents, err
 }
 
 // Collect implements Home.
-func (c *Client) Collect(
+func (c environmentRemote) Collect(
 	ctx context.Context, env string, grace time.Duration,
 ) (deploy.Collected, error) {
 	out, err := ask[deploy.Collected](ctx, c.connection, http.MethodPost, envPath(env, "gc"),
@@ -293,24 +293,37 @@ func (c *Client) Collect(
 }
 
 // DryRun implements Home.
-func (c *Client) DryRun(ctx context.Context, env string, version int, filter []string,
+func (c comparisonRemote) DryRun(ctx context.Context, env string, version int, filter []string,
 	whole bool) (deploy.DryRun, error) {
 	asked := dryRunAsked{version, filter, whole}
-	done, left, err := c.read(ctx, env, jobAsked{DryRun: &asked})
+	done, left, err := read(ctx, c.connection, env, jobAsked{DryRun: &asked})
 	if err != nil {
 		return deploy.DryRun{Unread: left}, err
 	}
-	return c.gather(ctx, env, done)
+	return gatherFrom(ctx, c.connection, env, done)
 }
 
-func (c *Client) gather(ctx context.Context, env string, done ReadDone) (deploy.DryRun, error) {
+// gatherFrom is gather with the parts of a server.
+func gatherFrom(
+	ctx context.Context, c *connection, env string, done ReadDone,
+) (deploy.DryRun, error) {
 	return gather(done, func(hash string) (ResultPart[PlannedChange], error) {
 		return ask[ResultPart[PlannedChange]](
 			ctx,
-			c.connection,
+			c,
 			http.MethodGet,
 			envPath(env, "results/"+hash),
 			nil,
 		)
 	})
+}
+
+// Environments implements Home.
+func (c environmentRemote) Environments(ctx context.Context) ([]string, error) {
+	return all[string](ctx, c.connection, "/v1/environments")
+}
+
+// Forget implements Home.
+func (c resourceRemote) Forget(ctx context.Context, env string, f Forgetting) (Forgotten, error) {
+	return ask[Forgotten](ctx, c.connection, http.MethodPost, envPath(env, "forget"), f)
 }

@@ -17,7 +17,7 @@ const maxTexts = 50
 
 // texts adds the differences of files as texts to a plan, if the server had only the old files. It
 // never fails: files that cannot be read are shown by size and hash.
-func (c *Client) texts(
+func (c comparisonRemote) texts(
 	ctx context.Context,
 	env string,
 	m *model.Model,
@@ -32,14 +32,14 @@ func (c *Client) texts(
 				continue
 			}
 			if number == 0 {
-				p, err := c.Progress(ctx, env)
+				p, err := environmentRemote{c.connection}.Progress(ctx, env)
 				if err != nil || p.Released == 0 {
 					return
 				}
 				number = p.Released
 			}
 			left--
-			now, err := c.VersionFile(ctx, env, number, old)
+			now, err := versionRemote{c.connection}.VersionFile(ctx, env, number, old)
 			desired, readable := textOf(wanted)
 			if err == nil && readable && diffview.IsText(now) {
 				d.Unified = run.UnifiedFiles(string(now), desired, opts.Whole)

@@ -192,7 +192,7 @@ func (s sent) Header(name string) string {
 }
 
 // asClients accepts bodies in the form of public clients; see forClients.
-func (r *routes) asClients(c huma.Context, next func(huma.Context)) {
+func (r *router) asClients(c huma.Context, next func(huma.Context)) {
 	op := c.Operation()
 	if op.RequestBody == nil || !forClients(op.Path) {
 		next(c)
@@ -223,7 +223,7 @@ func (r *routes) asClients(c huma.Context, next func(huma.Context)) {
 }
 
 // schemaOf returns the schema of the body of an operation; nil if it is not JSON.
-func (r *routes) schemaOf(op *huma.Operation) *huma.Schema {
+func (r *router) schemaOf(op *huma.Operation) *huma.Schema {
 	m := op.RequestBody.Content["application/json"]
 	if m == nil {
 		return nil

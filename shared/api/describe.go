@@ -8,8 +8,7 @@ import (
 
 // document makes the OpenAPI description exact: our errors in place of those of the library, lists
 // that are never null, authentication, rules across members, and links.
-func (r *routes) document() {
-	doc := r.api.OpenAPI()
+func document(doc *huma.OpenAPI, auth string) {
 	schemas := doc.Components.Schemas
 	for _, s := range schemas.Map() {
 		exactly(s)
@@ -39,7 +38,7 @@ func (r *routes) document() {
 	}
 	delete(schemas.Map(), "ErrorModel")
 	delete(schemas.Map(), "ErrorDetail")
-	r.security(doc, byID["discover"])
+	security(doc, auth, byID["discover"])
 	across(schemas.Map(), byID["resources"])
 	mayBeNull(schemas.Map())
 	notSlash(schemas.Map(), byID)
@@ -63,10 +62,10 @@ func exactly(s *huma.Schema) {
 }
 
 // security defines how requests are authenticated, and that the operation anybody is public.
-func (r *routes) security(doc *huma.OpenAPI, anybody *huma.Operation) {
+func security(doc *huma.OpenAPI, auth string, anybody *huma.Operation) {
 	scheme := &huma.SecurityScheme{Type: "http", Scheme: "bearer",
 		Description: "the token of the server, from the file api-token of its data directory"}
-	switch r.s.About.Auth {
+	switch auth {
 	case AuthBearer:
 	case AuthSigV4:
 		scheme = &huma.SecurityScheme{Type: "apiKey", In: "header", Name: "Authorization",
@@ -75,7 +74,7 @@ func (r *routes) security(doc *huma.OpenAPI, anybody *huma.Operation) {
 	default:
 		return
 	}
-	name := r.s.About.Auth
+	name := auth
 	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{name: scheme}
 	doc.Security = []map[string][]string{{name: {}}}
 	anybody.Security = []map[string][]string{}

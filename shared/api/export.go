@@ -103,23 +103,23 @@ func (s *Settings) engine() (*state.Settings, error) {
 }
 
 // Known implements Home.
-func (s *exports) Known(
+func (s *exportService) Known(
 	ctx context.Context, env, fingerprint string,
 ) (deploy.Exported, bool, error) {
-	return s.Engine.Known(ctx, env, s.fingerprint(fingerprint))
+	return s.Env.Engine.Known(ctx, env, s.fingerprint(fingerprint))
 }
 
 // fingerprint combines the fingerprint of the inputs with the handlers of this home.
-func (s *exports) fingerprint(inputs string) string {
+func (s *exportService) fingerprint(inputs string) string {
 	if inputs == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(inputs + " " + s.Engine.Pack))
+	sum := sha256.Sum256([]byte(inputs + " " + s.Env.Engine.Pack))
 	return hex.EncodeToString(sum[:])
 }
 
 // Export implements Home.
-func (s *exports) Export(
+func (s *exportService) Export(
 	ctx context.Context, env string, x deploy.Export, _ func(Sent),
 ) (deploy.Exported, error) {
 	if x.Model != nil {
@@ -132,19 +132,19 @@ func (s *exports) Export(
 		since.Fingerprint = s.fingerprint(since.Fingerprint)
 		x.Since = &since
 	}
-	out, err := s.Engine.Export(ctx, env, x.Bounded())
-	s.changed(env)
+	out, err := s.Env.Engine.Export(ctx, env, x.Bounded())
+	s.Env.changed(env)
 	return out, err
 }
 
 // Commit exports uploaded files. A chunk that is not stored is NotFound, and has to be uploaded
 // again.
-func (s *exports) Commit(ctx context.Context, env string, b Bundle) (deploy.Exported, error) {
+func (s *exportService) Commit(ctx context.Context, env string, b Bundle) (deploy.Exported, error) {
 	x, err := s.unpack(ctx, b)
 	if err != nil {
 		return deploy.Exported{}, err
 	}
-	began := s.Engine.Clock.Now()
+	began := s.Env.Engine.Clock.Now()
 	out, err := s.Export(ctx, env, x, nil)
 	if out.New {
 		out.Began = began
@@ -157,8 +157,8 @@ func (s *exports) Commit(ctx context.Context, env string, b Bundle) (deploy.Expo
 const placeMark = "\x00"
 
 // unpack reads the files of an export.
-func (s *exports) unpack(ctx context.Context, b Bundle) (deploy.Export, error) {
-	return unbundle(ctx, s.Engine.Files, s.Engine.Types, s.Agent, b)
+func (s *exportService) unpack(ctx context.Context, b Bundle) (deploy.Export, error) {
+	return unbundle(ctx, s.Env.Engine.Files, s.Env.Engine.Types, s.Agent, b)
 }
 
 // unbundle reads the uploaded files to which an export refers.
@@ -217,7 +217,7 @@ type FileSize struct {
 }
 
 // Uploads returns an upload request for each of these files that is not stored.
-func (s *exports) Uploads(ctx context.Context, files []FileSize) ([]Upload, error) {
+func (s *fileService) Uploads(ctx context.Context, files []FileSize) ([]Upload, error) {
 	sizes := make(map[string]int64, len(files))
 	hashes := make([]string, 0, len(files))
 	for _, f := range files {
@@ -231,7 +231,7 @@ func (s *exports) Uploads(ctx context.Context, files []FileSize) ([]Upload, erro
 		}
 		sizes[f.Hash] = f.Size
 	}
-	missing, err := s.Engine.Files.Missing(ctx, hashes)
+	missing, err := s.Files.Missing(ctx, hashes)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "find files", err)
 	}

@@ -44,7 +44,7 @@ type Discovered struct {
 }
 
 // Discover implements Home. If this process has handlers, an unknown agent stands for this machine.
-func (s *comparisons) Discover(ctx context.Context, env string, d Discover) (Discovered, error) {
+func (s *comparisonService) Discover(ctx context.Context, env string, d Discover) (Discovered, error) {
 	done, err := s.describe(ctx, env, d)
 	if err != nil {
 		return Discovered{}, err
@@ -53,8 +53,8 @@ func (s *comparisons) Discover(ctx context.Context, env string, d Discover) (Dis
 }
 
 // foundHere makes the answer for a caller on another machine, for which this machine is no agent.
-func (s *comparisons) foundHere(ctx context.Context, env string, d Discover) (FoundDone, error) {
-	agents, err := s.Engine.State.Agents(ctx, env)
+func (s *comparisonService) foundHere(ctx context.Context, env string, d Discover) (FoundDone, error) {
+	agents, err := s.Env.Engine.State.Agents(ctx, env)
 	if err != nil {
 		return FoundDone{}, fault.Wrap(fault.Unknown, "read agents", err)
 	}
@@ -67,13 +67,13 @@ func (s *comparisons) foundHere(ctx context.Context, env string, d Discover) (Fo
 	if err != nil {
 		return FoundDone{}, err
 	}
-	done.Items, done.Parts, err = inParts(ctx, s.Engine.Files, done.Items)
+	done.Items, done.Parts, err = inParts(ctx, s.Env.Engine.Files, done.Items)
 	return done, err
 }
 
 // describe makes the complete answer.
-func (s *comparisons) describe(ctx context.Context, env string, d Discover) (FoundDone, error) {
-	have, err := s.Engine.Discover(
+func (s *comparisonService) describe(ctx context.Context, env string, d Discover) (FoundDone, error) {
+	have, err := s.Env.Engine.Discover(
 		ctx,
 		env,
 		deploy.DiscoveryQuery{Type: d.Type, Agent: d.Agent, Like: d.Like},
@@ -93,7 +93,7 @@ func (s *comparisons) describe(ctx context.Context, env string, d Discover) (Fou
 	for _, l := range have.LeftOut {
 		done.Items = append(done.Items, Found{ID: l.ID, Why: l.Why})
 	}
-	agents, err := s.Engine.State.Agents(ctx, env)
+	agents, err := s.Env.Engine.State.Agents(ctx, env)
 	if err != nil {
 		return FoundDone{}, fault.Wrap(fault.Unknown, "read agents", err)
 	}
@@ -152,8 +152,8 @@ func discovered(
 }
 
 // Discover implements Home.
-func (c *Client) Discover(ctx context.Context, env string, d Discover) (Discovered, error) {
-	all, _, err := c.read(ctx, env, jobAsked{Discover: &d})
+func (c comparisonRemote) Discover(ctx context.Context, env string, d Discover) (Discovered, error) {
+	all, _, err := read(ctx, c.connection, env, jobAsked{Discover: &d})
 	if err == nil && all.Found == nil {
 		err = fault.New(fault.Foreign, "ask "+c.base.Host, "the server does not say what it found")
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -22,44 +23,64 @@ func Handler(s *Service) http.Handler { return handler(s, true) }
 func ExportHandler(s *Service) http.Handler { return handler(s, false) }
 
 func handler(s *Service, all bool) http.Handler {
+	about := s.about
+	about.Jobs = about.Jobs && all
+	r := newRouter(cmp.Or(about.Version, "0"), schemaName)
+	discoveryRoutes(r, about)
+	fileRoutes(r, s.fileService)
+	exportRoutes(r, s.exportService)
+	resultRoutes(r, s.versionService.Results)
+	planRoutes(r, s.jobService)
+	if all {
+		environmentRoutes(r, s.environmentService)
+		typeRoutes(r, s.typeService)
+		actionRoutes(r, s.actionService)
+		agentRoutes(r, s.agentService)
+		resourceRoutes(r, s.resourceService)
+		versionRoutes(r, s.versionService)
+		parameterRoutes(r, s.parameterService)
+		publicParameterRoutes(r, s.parameterService)
+		offerRoutes(r, s.offerService)
+		catalogRoutes(r, s.orderService, s.environmentService)
+		instanceRoutes(r, s.orderService, s.resourceService)
+		previewRoutes(r, s.previewService)
+		orderRoutes(r, s.orderService, s.environmentService)
+		callbackRoutes(r, s.orderService, s.environmentService)
+		comparisonRoutes(r, s.jobService)
+		if s.Jobs != nil {
+			jobRoutes(r, s.jobService)
+		}
+	}
+	document(r.api.OpenAPI(), s.about.Auth)
+	return r.handler()
+}
+
+// router registers operations and serves them.
+type router struct {
+	api huma.API
+	mux *http.ServeMux
+}
+
+// newRouter returns a router without operations. names names the schemas of types.
+func newRouter(version string, names func(reflect.Type, string) string) *router {
 	mux := http.NewServeMux()
-	config := huma.DefaultConfig("Southbound", cmp.Or(s.About.Version, "0"))
+	config := huma.DefaultConfig("Southbound", version)
 	config.Formats, config.DefaultFormat = strict(), "application/json"
 	config.RejectUnknownQueryParameters = true
-	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
+	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", names)
 	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil
 	config.Info.Description = "Desired state, its results, and work on it."
 	config.Transformers = []huma.Transformer{ownErrors}
-	r := &routes{s: s, api: humago.New(mux, config)}
+	r := &router{api: humago.New(mux, config), mux: mux}
 	r.api.UseMiddleware(notEmpty, newBodies().bounded, readable, r.asClients)
-	r.discovery(all)
-	r.exports()
-	r.releases()
-	if all {
-		r.history()
-		r.lists()
-		r.single()
-		r.acts()
-		services := serviceRoutes{r}
-		services.offering()
-		services.orders()
-		if s.Jobs != nil {
-			r.jobs()
-		}
-	}
-	r.document()
-	mux.Handle("/", noSuch(mux))
-	return plain(conditional(oneSegment(mux)))
+	return r
 }
 
-// routes registers the operations.
-type routes struct {
-	s   *Service
-	api huma.API
+// handler serves the registered operations.
+func (r *router) handler() http.Handler {
+	r.mux.Handle("/", noSuch(r.mux))
+	return plain(conditional(oneSegment(r.mux)))
 }
-
-// serviceRoutes are the operations on services.
-type serviceRoutes struct{ *routes }
 
 // InEnvironment holds the parameters of every request about an environment.
 type InEnvironment struct {
@@ -80,7 +101,7 @@ func answer[T any](v T, err error) (*out[T], error) {
 
 // serve registers an operation.
 func serve[I, O any](
-	r *routes, method, path, id, summary string, f func(context.Context, *I) (*O, error),
+	r *router, method, path, id, summary string, f func(context.Context, *I) (*O, error),
 	change ...func(*huma.Operation),
 ) {
 	op := huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary,
@@ -91,9 +112,7 @@ func serve[I, O any](
 	huma.Register(r.api, op, f)
 }
 
-func (r *routes) discovery(all bool) {
-	about := r.s.About
-	about.Jobs = about.Jobs && all
+func discoveryRoutes(r *router, about Discovery) {
 	serve(r, http.MethodGet, "/{$}", "discover", "What this is",
 		func(context.Context, *struct{}) (*out[Discovery], error) {
 			return answer(about, nil)
@@ -108,4 +127,20 @@ func writeProblem(w http.ResponseWriter, p *ErrorBody) {
 	w.Header().Set("Content-Type", problemType)
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(append(b, '\n'))
+}
+
+type rawOut struct {
+	ContentType  string `header:"Content-Type"`
+	ETag         string `header:"ETag"`
+	CacheControl string `header:"Cache-Control"`
+	Body         []byte
+}
+
+func large(op *huma.Operation) { op.MaxBodyBytes = maxBundle }
+
+const inEnv = "/v1/environments/{env}"
+
+// Done is the answer of an operation without a result.
+type Done struct {
+	Done bool `json:"done"`
 }

@@ -27,13 +27,13 @@ func Unhealthy() []state.Status {
 }
 
 // Health implements Home.
-func (s *resources) Health(ctx context.Context, env string) (Health, error) {
+func (s *resourceService) Health(ctx context.Context, env string) (Health, error) {
 	var rows []state.Row
 	lacks := map[string]lack{} // by the unknown value, as named for people
 	because := map[resource.ID][]resource.ID{}
 	unhealthy := Unhealthy()
 	reached := map[string]time.Time{} // when each agent was last reached
-	err := s.Engine.EachRow(ctx, env, state.Filter{}, func(r *state.Row) error {
+	err := s.Env.Engine.EachRow(ctx, env, state.Filter{}, func(r *state.Row) error {
 		if at := r.SucceededAt; at.After(reached[r.ID.Agent()]) {
 			reached[r.ID.Agent()] = at
 		}
@@ -85,7 +85,7 @@ const maxOwners = 100
 
 // noteNowhere marks the lacking facts of resources that do not exist: such a fact will never be
 // known.
-func (s *resources) noteNowhere(
+func (s *resourceService) noteNowhere(
 	ctx context.Context, env string, rows []state.Row, lacks map[string]lack,
 ) error {
 	asked := 0
@@ -95,7 +95,7 @@ func (s *resources) noteNowhere(
 			continue
 		}
 		asked++
-		_, err := s.Engine.Row(ctx, env, l.of)
+		_, err := s.Env.Engine.Row(ctx, env, l.of)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}

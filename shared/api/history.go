@@ -44,13 +44,13 @@ const FilesDir = "files"
 const maxFetched = 4 << 20
 
 // Environments implements Home.
-func (s *Service) Environments(ctx context.Context) ([]string, error) {
+func (s *environmentService) Environments(ctx context.Context) ([]string, error) {
 	names, err := s.Engine.State.Envs(ctx)
 	return names, fault.Wrap(fault.Unknown, "list environments", err)
 }
 
 // exists rejects an environment that was never used.
-func (s *Service) exists(ctx context.Context, env string) error {
+func (s *environmentService) exists(ctx context.Context, env string) error {
 	names, err := s.Environments(ctx)
 	if err != nil || slices.Contains(names, env) {
 		return err
@@ -61,7 +61,7 @@ func (s *Service) exists(ctx context.Context, env string) error {
 
 // known returns err. If nothing was found, it rejects an environment that does not exist: a
 // misspelt name is an error, and not an empty environment.
-func (s *Service) known(ctx context.Context, env string, found int, err error) error {
+func (s *environmentService) known(ctx context.Context, env string, found int, err error) error {
 	if err != nil || found > 0 {
 		return err
 	}
@@ -69,10 +69,10 @@ func (s *Service) known(ctx context.Context, env string, found int, err error) e
 }
 
 // VersionFile implements Home.
-func (s *versions) VersionFile(
+func (s *versionService) VersionFile(
 	ctx context.Context, env string, number int, hash string,
 ) ([]byte, error) {
-	v, err := s.Engine.VersionOf(ctx, env, number)
+	v, err := s.Env.Engine.VersionOf(ctx, env, number)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (s *versions) VersionFile(
 		return nil, fault.New(fault.NotFound, "read version", "version %d has no file %.80q",
 			number, hash)
 	}
-	blobs, err := s.Engine.Files.Get(ctx, []string{hash})
+	blobs, err := s.Env.Engine.Files.Get(ctx, []string{hash})
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read file", err)
 	}
@@ -88,24 +88,24 @@ func (s *versions) VersionFile(
 }
 
 // Release implements Home.
-func (s *versions) Release(
+func (s *exportService) Release(
 	ctx context.Context, env string, number int, by Origin,
 ) (deploy.Exported, error) {
-	out, err := s.Engine.Release(ctx, env, number, state.Origin(by))
-	s.changed(env)
+	out, err := s.Env.Engine.Release(ctx, env, number, state.Origin(by))
+	s.Env.changed(env)
 	return out, err
 }
 
 // Compare implements Home.
-func (s *versions) Compare(
+func (s *versionService) Compare(
 	ctx context.Context, env string, from, to int, whole bool,
 ) (deploy.DryRun, error) {
 	out := deploy.DryRun{Version: to}
-	stored, err := s.Engine.State.Env(ctx, env)
+	stored, err := s.Env.Engine.State.Env(ctx, env)
 	if err != nil {
 		return out, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	out.Planned, err = s.Engine.Compare(ctx, env, from, to, deploy.CompareOptions{Whole: whole})
+	out.Planned, err = s.Env.Engine.Compare(ctx, env, from, to, deploy.CompareOptions{Whole: whole})
 	if err != nil || from != stored.Released {
 		return out, err
 	}
@@ -114,8 +114,8 @@ func (s *versions) Compare(
 }
 
 // refusal returns why the release of a version would be rejected; nil: it would succeed.
-func (c *Config) refusal(ctx context.Context, env string, number int) (refused, err error) {
-	err = c.Engine.MayRelease(ctx, env, number)
+func (s *versionService) refusal(ctx context.Context, env string, number int) (refused, err error) {
+	err = s.Env.Engine.MayRelease(ctx, env, number)
 	if problems, _ := diag.Of(err); len(problems) > 0 {
 		return err, nil
 	}
@@ -123,12 +123,12 @@ func (c *Config) refusal(ctx context.Context, env string, number int) (refused, 
 }
 
 // Described implements Home.
-func (s *versions) Described(ctx context.Context, env string, number int) (Described, error) {
-	v, err := s.Engine.VersionOf(ctx, env, number)
+func (s *versionService) Described(ctx context.Context, env string, number int) (Described, error) {
+	v, err := s.Env.Engine.VersionOf(ctx, env, number)
 	if err != nil {
 		return Described{}, err
 	}
-	all, state, err := s.Engine.VersionsOf(ctx, env)
+	all, state, err := s.Env.Engine.VersionsOf(ctx, env)
 	if err != nil {
 		return Described{}, err
 	}
@@ -143,7 +143,7 @@ func (s *versions) Described(ctx context.Context, env string, number int) (Descr
 }
 
 // Descriptions implements Home.
-func (s *versions) Descriptions(
+func (s *versionService) Descriptions(
 	ctx context.Context, env string, number int, id resource.ID, f func(*Description) error,
 ) error {
 	for part := 0; ; {
@@ -164,21 +164,21 @@ func (s *versions) Descriptions(
 
 // descriptions returns a part of the resources of a version and the number of the following part,
 // or one resource; 0: there are no more.
-func (s *versions) descriptions(
+func (s *versionService) descriptions(
 	ctx context.Context, env string, number int, id resource.ID, n int,
 ) ([]Description, int, error) {
-	v, err := s.Engine.VersionOf(ctx, env, number)
+	v, err := s.Env.Engine.VersionOf(ctx, env, number)
 	if err != nil {
 		return nil, 0, err
 	}
 	if id != "" {
-		r, err := s.Engine.VersionResource(ctx, &v, id)
+		r, err := s.Env.Engine.VersionResource(ctx, &v, id)
 		if err != nil {
 			return nil, 0, err
 		}
 		return []Description{describe(&r)}, 0, nil
 	}
-	part, err := s.Engine.VersionPart(ctx, &v, n)
+	part, err := s.Env.Engine.VersionPart(ctx, &v, n)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -207,11 +207,11 @@ const maxLooked = 50
 
 // lastSeen returns the last action that has read the thing; nil: none of the recent actions has,
 // for example because the agent was not reached.
-func (s *resources) lastSeen(ctx context.Context, env string, last *Action) (*Action, error) {
+func (s *resourceService) lastSeen(ctx context.Context, env string, last *Action) (*Action, error) {
 	if last == nil || hasRead(last) {
 		return last, nil
 	}
-	before, err := s.Actions(ctx, env, ActionQuery{Resource: last.Resource, Before: last.ID,
+	before, err := s.ActionService.Actions(ctx, env, ActionQuery{Resource: last.Resource, Before: last.ID,
 		Limit: maxLooked})
 	for i := range before {
 		if hasRead(&before[i]) {
@@ -279,7 +279,7 @@ type Forgotten struct {
 const maxForgotten = 1000
 
 // Forget implements Home.
-func (s *resources) Forget(ctx context.Context, env string, f Forgetting) (Forgotten, error) {
+func (s *resourceService) Forget(ctx context.Context, env string, f Forgetting) (Forgotten, error) {
 	var ids []resource.ID
 	var err error
 	switch {
@@ -289,16 +289,16 @@ func (s *resources) Forget(ctx context.Context, env string, f Forgetting) (Forgo
 	case len(f.Filter) > 0:
 		ids, err = s.forgetMatching(ctx, env, f.Filter)
 	case f.ID != "":
-		ids, err = s.Engine.Forget(ctx, env, f.ID)
+		ids, err = s.Env.Engine.Forget(ctx, env, f.ID)
 	default:
-		ids, err = s.Engine.ForgetAgent(ctx, env, f.Agent)
+		ids, err = s.Env.Engine.ForgetAgent(ctx, env, f.Agent)
 	}
-	s.changed(env)
+	s.Env.changed(env)
 	return Forgotten{len(ids), orEmpty(ids[:min(len(ids), maxForgotten)])}, err
 }
 
 // forgetMatching forgets the resources that the terms of a filter select and that left the model.
-func (s *resources) forgetMatching(
+func (s *resourceService) forgetMatching(
 	ctx context.Context, env string, terms []string,
 ) ([]resource.ID, error) {
 	var ids []resource.ID
@@ -308,7 +308,7 @@ func (s *resources) forgetMatching(
 	}); err != nil {
 		return nil, err
 	}
-	gone, err := s.Engine.ForgetLeft(ctx, env, ids)
+	gone, err := s.Env.Engine.ForgetLeft(ctx, env, ids)
 	if err == nil && len(gone) == 0 {
 		err = fault.New(fault.NotFound, "forget", "nothing that matches %s has left the model",
 			strings.Join(terms, " ")).WithHint("`southbound resources status=orphaned` lists what has")

@@ -100,7 +100,7 @@ func noJob() error {
 
 // AskJob starts a comparison under an id that the caller has made up; a repeated request is the same
 // job. It returns the state of the job, after a moment in which a short one is done.
-func (s *jobs) AskJob(ctx context.Context, env, id string, job ReadJob) (JobState, error) {
+func (s *jobService) AskJob(ctx context.Context, env, id string, job ReadJob) (JobState, error) {
 	if _, err := state.ParseFilter(job.Filter); err != nil {
 		return JobState{}, err
 	}
@@ -111,7 +111,7 @@ func (s *jobs) AskJob(ctx context.Context, env, id string, job ReadJob) (JobStat
 	if err != nil {
 		return JobState{}, err
 	}
-	now := s.Engine.Clock.Now()
+	now := s.Env.Engine.Clock.Now()
 	h := &heldJob{s: s, env: env, id: id,
 		job: state.Job{ID: jobKey(id), Expires: now.Add(jobKept)},
 		rec: jobRecord{Asked: asked, Starts: 1, Alive: now.Add(startFor)}}
@@ -141,8 +141,8 @@ func (s *jobs) AskJob(ctx context.Context, env, id string, job ReadJob) (JobStat
 // crowded removes a new job if there are too many. The job is written before the jobs are counted,
 // since two concurrent requests would both find room otherwise. A crash before the removal leaves an
 // extra job. It continues if it is polled, and stops counting after two minutes otherwise.
-func (s *jobs) crowded(ctx context.Context, h *heldJob) error {
-	now := s.Engine.Clock.Now()
+func (s *jobService) crowded(ctx context.Context, h *heldJob) error {
+	now := s.Env.Engine.Clock.Now()
 	all, err := s.Jobs.Jobs(ctx, h.env, jobKey(""), now)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read jobs", err)
@@ -171,7 +171,7 @@ func (s *jobs) crowded(ctx context.Context, h *heldJob) error {
 }
 
 // soon waits up to quickFor for the end of a job.
-func (s *jobs) soon(ctx context.Context, env, id string) (JobState, error) {
+func (s *jobService) soon(ctx context.Context, env, id string) (JobState, error) {
 	pause := 5 * time.Millisecond
 	for waited := time.Duration(0); ; waited += pause {
 		state, err := s.Job(ctx, env, id)
@@ -179,14 +179,14 @@ func (s *jobs) soon(ctx context.Context, env, id string) (JobState, error) {
 			return state, err
 		}
 		pause *= 2
-		if s.Engine.Clock.Sleep(ctx, pause) != nil {
+		if s.Env.Engine.Clock.Sleep(ctx, pause) != nil {
 			return state, nil
 		}
 	}
 }
 
 // read makes a comparison as a job, and waits for its result as long as the request may take.
-func (s *jobs) read(ctx context.Context, job ReadJob) (ReadDone, error) {
+func (s *jobService) read(ctx context.Context, job ReadJob) (ReadDone, error) {
 	if s.Jobs == nil {
 		return ReadDone{}, fault.New(fault.Unsupported, "compare with reality",
 			"this server makes no comparisons").WithHint("ask the function of the API")
@@ -198,7 +198,7 @@ func (s *jobs) read(ctx context.Context, job ReadJob) (ReadDone, error) {
 	for pause := firstPause; err == nil && now.State == JobRunning; pause = min(2*pause, longAsk) {
 		left, limited := patience.Left(ctx)
 		late := limited && left < pause+answerIn
-		if late || s.Engine.Clock.Sleep(ctx, pause) != nil {
+		if late || s.Env.Engine.Clock.Sleep(ctx, pause) != nil {
 			_, _ = s.DropJob(context.WithoutCancel(ctx), env, name)
 			return ReadDone{}, fault.New(fault.Timeout, "compare with reality",
 				"it takes longer than a request may").
@@ -216,13 +216,13 @@ func (s *jobs) read(ctx context.Context, job ReadJob) (ReadDone, error) {
 }
 
 // Job returns the state of a job. An idle job is started again.
-func (s *jobs) Job(ctx context.Context, env, id string) (JobState, error) {
+func (s *jobService) Job(ctx context.Context, env, id string) (JobState, error) {
 	for {
 		h, parts, err := s.heldWhole(ctx, env, id)
 		if err == nil && !h.rec.over() {
 			err = s.drive(ctx, parts)
 		}
-		now := s.Engine.Clock.Now()
+		now := s.Env.Engine.Clock.Now()
 		switch {
 		case err != nil:
 			return JobState{}, err
@@ -250,7 +250,7 @@ func (s *jobs) Job(ctx context.Context, env, id string) (JobState, error) {
 
 // DropJob cancels a job; its worker stops at the next heartbeat. It returns the state of the job
 // before, or the result if it has ended.
-func (s *jobs) DropJob(ctx context.Context, env, id string) (JobState, error) {
+func (s *jobService) DropJob(ctx context.Context, env, id string) (JobState, error) {
 	for {
 		h, parts, err := s.heldWhole(ctx, env, id)
 		switch {
@@ -288,7 +288,7 @@ func (h *heldJob) sofar(parts []*heldJob) (found int, left []string) {
 }
 
 // stateOf returns the state of a job.
-func (s *jobs) stateOf(ctx context.Context, h *heldJob, parts []*heldJob) (JobState, error) {
+func (s *jobService) stateOf(ctx context.Context, h *heldJob, parts []*heldJob) (JobState, error) {
 	out := JobState{ID: h.id, State: JobRunning}
 	out.Found, out.Left = h.sofar(parts)
 	if h.rec.Outcome == "" {
@@ -309,7 +309,7 @@ func (s *jobs) stateOf(ctx context.Context, h *heldJob, parts []*heldJob) (JobSt
 
 // heldJob is a job that was read, to be changed.
 type heldJob struct {
-	s   *jobs
+	s   *jobService
 	env string
 	id  string // of a part: of its job, a slash, and the agent
 	job state.Job
@@ -317,15 +317,15 @@ type heldJob struct {
 }
 
 // held reads a job, or a part of one.
-func (s *jobs) held(ctx context.Context, env, id string) (*heldJob, error) {
+func (s *jobService) held(ctx context.Context, env, id string) (*heldJob, error) {
 	h, _, err := s.heldWhole(ctx, env, id)
 	return h, err
 }
 
 // heldWhole reads a job and its parts.
-func (s *jobs) heldWhole(ctx context.Context, env, id string) (h *heldJob, parts []*heldJob,
+func (s *jobService) heldWhole(ctx context.Context, env, id string) (h *heldJob, parts []*heldJob,
 	err error) {
-	all, err := s.Jobs.Jobs(ctx, env, jobKey(id), s.Engine.Clock.Now())
+	all, err := s.Jobs.Jobs(ctx, env, jobKey(id), s.Env.Engine.Clock.Now())
 	if err != nil {
 		return nil, nil, fault.Wrap(fault.Unknown, "read job", err)
 	}
@@ -355,7 +355,7 @@ func (h *heldJob) write(ctx context.Context) error {
 	if h.job.Body, err = encode(h.rec); err != nil {
 		return err
 	}
-	rev, err := h.s.Jobs.PutJob(ctx, h.env, h.job, h.s.Engine.Clock.Now())
+	rev, err := h.s.Jobs.PutJob(ctx, h.env, h.job, h.s.Env.Engine.Clock.Now())
 	if err == nil {
 		h.job.Rev = rev
 	}
@@ -388,18 +388,18 @@ func (h *heldJob) end(ctx context.Context, e jobEnd, why error) error {
 }
 
 // storeJSON stores a value as a file and returns its hash.
-func (s *jobs) storeJSON(ctx context.Context, v any) (string, error) {
+func (s *jobService) storeJSON(ctx context.Context, v any) (string, error) {
 	text, err := encode(v)
 	if err != nil {
 		return "", err
 	}
 	b := chunk.Blob(text)
-	return b.Hash, fault.Wrap(fault.Unknown, "store job", s.Engine.Files.Put(ctx, []state.Blob{b}))
+	return b.Hash, fault.Wrap(fault.Unknown, "store job", s.Env.Engine.Files.Put(ctx, []state.Blob{b}))
 }
 
 // readJSON reads a value from a file.
-func (s *jobs) readJSON(ctx context.Context, hash string, v any) error {
-	texts, err := s.Engine.Files.Get(ctx, []string{hash})
+func (s *jobService) readJSON(ctx context.Context, hash string, v any) error {
+	texts, err := s.Env.Engine.Files.Get(ctx, []string{hash})
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read job", err)
 	}

@@ -40,20 +40,20 @@ func errNoServices() error {
 }
 
 // Offer implements Home.
-func (s *services) Offer(
+func (s *offerService) Offer(
 	ctx context.Context, env string, packed state.Blob, services []definition.Service,
 ) ([]OfferedService, error) {
 	if s.Definitions == nil {
 		return nil, errNoServices()
 	}
-	if err := s.Engine.Files.Put(ctx, []state.Blob{packed}); err != nil {
+	if err := s.Env.Engine.Files.Put(ctx, []state.Blob{packed}); err != nil {
 		return nil, fault.Wrap(fault.Unknown, "store the model", err)
 	}
 	return s.offered(ctx, env, packed.Hash, services)
 }
 
 // offered replaces the services of an environment; the bundle is stored.
-func (s *services) offered(
+func (s *offerService) offered(
 	ctx context.Context, env, digest string, services []definition.Service,
 ) ([]OfferedService, error) {
 	for i := range services {
@@ -77,12 +77,12 @@ func (s *services) offered(
 
 // makeEnvironment creates an environment if it does not exist: users who place orders in it can
 // then halt it, and `southbound run` finds its orders.
-func (s *services) makeEnvironment(ctx context.Context, env string) error {
-	names, err := s.Engine.State.Envs(ctx)
+func (s *offerService) makeEnvironment(ctx context.Context, env string) error {
+	names, err := s.Env.Engine.State.Envs(ctx)
 	if err != nil || slices.Contains(names, env) {
 		return fault.Wrap(fault.Unknown, "list environments", err)
 	}
-	return s.Engine.SetParameters(ctx, env) // no parameters: the smallest plan that is stored
+	return s.Env.Engine.SetParameters(ctx, env) // no parameters: the smallest plan that is stored
 }
 
 // changesOf returns the changes of definitions that are replaced by others.
@@ -135,28 +135,28 @@ type offerDone struct {
 	Services []OfferedService `json:"services"`
 }
 
-// offering serves the export of services.
-func (r serviceRoutes) offering() {
-	serve(r.routes, http.MethodPut, inEnv+"/services", "offerServices",
+// offerRoutes serves the export of services.
+func offerRoutes(r *router, s *offerService) {
+	serve(r, http.MethodPut, inEnv+"/services", "offerServices",
 		"Make the services of a model that was uploaded those of the environment",
 		func(ctx context.Context, i *struct {
 			InEnvironment
 			Body offerAsked
 		}) (*out[offerDone], error) {
-			done, err := r.s.offerUploaded(ctx, i.Env, i.Body)
+			done, err := s.offerUploaded(ctx, i.Env, i.Body)
 			return answer(offerDone{done}, err)
 		}, func(op *huma.Operation) { op.Tags = []string{"services"} })
 }
 
 // offerUploaded offers uploaded files. A file that is not stored is NotFound, and has to be
 // uploaded again.
-func (s *services) offerUploaded(
+func (s *offerService) offerUploaded(
 	ctx context.Context, env string, asked offerAsked,
 ) ([]OfferedService, error) {
 	if s.Definitions == nil {
 		return nil, errNoServices()
 	}
-	missing, err := s.Engine.Files.Missing(ctx, []string{asked.Bundle, asked.Definitions})
+	missing, err := s.Env.Engine.Files.Missing(ctx, []string{asked.Bundle, asked.Definitions})
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "find files", err)
 	}
@@ -177,8 +177,8 @@ func (s *services) offerUploaded(
 
 // checkBundle opens an uploaded model: otherwise only the orders that are compiled with it would
 // reveal a broken one.
-func (s *services) checkBundle(ctx context.Context, hash string) error {
-	in, err := s.Engine.Files.Open(ctx, hash)
+func (s *offerService) checkBundle(ctx context.Context, hash string) error {
+	in, err := s.Env.Engine.Files.Open(ctx, hash)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read the model", err)
 	}
@@ -188,10 +188,10 @@ func (s *services) checkBundle(ctx context.Context, hash string) error {
 
 // readDefinitions reads an uploaded list of definitions. It stops reading at the size limit of a
 // list.
-func (s *services) readDefinitions(
+func (s *offerService) readDefinitions(
 	ctx context.Context, hash string,
 ) ([]definition.Service, error) {
-	in, err := s.Engine.Files.Open(ctx, hash)
+	in, err := s.Env.Engine.Files.Open(ctx, hash)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read definitions", err)
 	}
@@ -226,7 +226,7 @@ func parseDefinitions(text []byte) ([]definition.Service, error) {
 }
 
 // Offer implements Home.
-func (c *Client) Offer(
+func (c offerRemote) Offer(
 	ctx context.Context, env string, packed state.Blob, services []definition.Service,
 ) ([]OfferedService, error) {
 	if services == nil {

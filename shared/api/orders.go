@@ -16,69 +16,120 @@ import (
 
 // Orders defines the operations on the services of an environment; orders.Service documents each.
 type Orders interface {
-	// Catalog returns the services. Offer returns one service; below version 0, that of new
-	// instances.
+	CatalogPort
+	InstanceReader
+	InstanceChanger
+	InstanceExpert
+	OrderPlacer
+	CallbackRegistry
+}
+
+// CatalogPort reads the services that can be ordered, and moves their instances to other definitions.
+type CatalogPort interface {
+	// Catalog returns the services.
 	Catalog(ctx context.Context, env string, versions, counts bool) ([]orders.Offer, error)
+	// Offer returns one service; below version 0, the version of new instances.
 	Offer(ctx context.Context, env, name string, version int, counts bool) (orders.Offer, error)
-	// List returns instances, and Instance one.
+	// Rollouts returns the versions of definition and model of a service's instances.
+	Rollouts(ctx context.Context, env, service, after string) (orders.RolloutPage, error)
+	// Roll moves an instance to the current version of its service, or back.
+	Roll(ctx context.Context, env string, w orders.Wish, back bool) (orders.Instance, error)
+}
+
+// InstanceReader reads instances of services.
+type InstanceReader interface {
+	// List returns a page of instances.
 	List(ctx context.Context, env string, q orders.Query) (orders.Page, error)
+	// Instance returns one instance.
 	Instance(ctx context.Context, env string, ref orders.Ref) (orders.Instance, error)
-	// Events returns the events of an instance.
+	// Events returns a page of the events of an instance.
 	Events(ctx context.Context, env string, ref orders.Ref, q orders.EventQuery) (
 		orders.EventPage, error)
-	// Log returns the attributes of an instance at its versions.
+	// Log returns a page of the attributes of an instance at its versions.
 	Log(ctx context.Context, env string, ref orders.Ref, q orders.LogQuery) (
 		orders.LogPage, error)
-	// Create, Update, Replace, Edit and Delete order changes of an instance.
+}
+
+// InstanceChanger orders changes of instances.
+type InstanceChanger interface {
 	Create(ctx context.Context, env string, o orders.Creation) (orders.Instance, error)
 	Update(ctx context.Context, env string, w orders.Wish, attributes map[string]any) (
 		orders.Instance, error)
+	// Replace replaces all attributes.
 	Replace(ctx context.Context, env string, w orders.Wish, attributes map[string]any,
 		ignoreReadOnly bool) (orders.Instance, error)
+	// Edit applies edits to attributes.
 	Edit(ctx context.Context, env string, w orders.Wish, edits []inventory.Edit) (
 		orders.Instance, error)
 	Delete(ctx context.Context, env string, w orders.Wish) (orders.Instance, error)
-	// SetState requests a state, and Force sets one.
+	// SetState requests a state.
 	SetState(ctx context.Context, env string, w orders.Wish, target string) (orders.Instance, error)
+	// Configure turns automatic transfers on and off.
+	Configure(ctx context.Context, env string, w orders.Wish, values map[string]bool) (
+		orders.Instance, error)
+	// SetMetadata stores a text with an instance; nil removes it.
+	SetMetadata(ctx context.Context, env string, w orders.Wish, key string, value *string) (
+		orders.Instance, error)
+}
+
+// InstanceExpert changes instances regardless of modifiers and lifecycles.
+type InstanceExpert interface {
+	// Force sets a state without a transfer.
 	Force(ctx context.Context, env string, w orders.Wish, target string, o lifecycle.Operation) (
 		orders.Instance, error)
-	// EditSet changes one set of attributes regardless of modifiers, and Destroy ends an instance
-	// without a transfer.
+	// EditSet changes one set of attributes.
 	EditSet(ctx context.Context, env string, w orders.Wish, set string, edits []inventory.Edit) (
 		orders.Instance, error)
+	// Destroy ends an instance without a transfer.
 	Destroy(ctx context.Context, env string, w orders.Wish) (orders.Instance, error)
 	// Migrate changes an instance to the definition of a version, with other attributes.
 	Migrate(ctx context.Context, env string, w orders.Wish, version int, m inventory.Migration) (
 		orders.Instance, error)
-	// Rollouts returns the versions of definition and model of a service's instances, and Roll
-	// moves one to the current version, or back.
-	Rollouts(ctx context.Context, env, service, after string) (orders.RolloutPage, error)
-	Roll(ctx context.Context, env string, w orders.Wish, back bool) (orders.Instance, error)
-	// Configure and SetMetadata set values that are no attributes.
-	Configure(ctx context.Context, env string, w orders.Wish, values map[string]bool) (
-		orders.Instance, error)
-	SetMetadata(ctx context.Context, env string, w orders.Wish, key string, value *string) (
-		orders.Instance, error)
-	// Order does several of these operations in one request.
+}
+
+// OrderPlacer places orders of several changes.
+type OrderPlacer interface {
+	// Order makes several changes in one request.
 	Order(ctx context.Context, env string, o orders.Order) (orders.Placed, error)
-	// PlacedOrder returns such an order with its results, and PlacedOrders a page of orders.
+	// PlacedOrder returns an order with its results.
 	PlacedOrder(ctx context.Context, env, id string) (orders.Placed, error)
+	// PlacedOrders returns a page of orders.
 	PlacedOrders(ctx context.Context, env string, q orders.OrderQuery) (orders.OrderPage, error)
-	// Register adds a webhook for events of instances, Unregister removes one, and Registered
-	// returns all.
+}
+
+// CallbackRegistry holds webhooks for events of instances.
+type CallbackRegistry interface {
+	// Register adds a webhook.
 	Register(ctx context.Context, env string, n orders.NewCallback) (orders.Callback, error)
+	// Unregister removes a webhook.
 	Unregister(ctx context.Context, env, id string) error
+	// Registered returns all webhooks.
 	Registered(ctx context.Context, env string) ([]orders.Callback, error)
 }
 
 var _ Orders = (*orders.Service)(nil)
 
 // Orders implements Home.
-func (s *services) Orders() (Orders, error) {
+func (s *Service) Orders() (Orders, error) {
+	o, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// open returns the service for orders; Unsupported if the home keeps none.
+func (s *orderService) open() (*orders.Service, error) {
 	if s.Services == nil {
 		return nil, errNoServices()
 	}
 	return s.Services, nil
+}
+
+// resourceLister is the part of resources that instances need.
+type resourceLister interface {
+	// Resources calls f for every resource that matches, in order of id, until f returns an error.
+	Resources(ctx context.Context, env string, filter []string, f func(*Resource) error) error
 }
 
 // Diagnosis is why an instance is unhealthy.
@@ -154,7 +205,7 @@ func (r *Rejection) Hints() []string {
 // InstanceResources returns the resources of an instance, in order of id, and then the resources on
 // which it depends.
 func InstanceResources(
-	ctx context.Context, h Home, env string, instance *orders.Instance,
+	ctx context.Context, h resourceLister, env string, instance *orders.Instance,
 ) ([]InstanceResource, error) {
 	own, followed := []InstanceResource{}, []InstanceResource{}
 	filter := []string{"set=" + instance.ID}
@@ -178,7 +229,7 @@ func InstanceResources(
 
 // AllEvents calls f for all events of an instance, the oldest first.
 func AllEvents(
-	ctx context.Context, o Orders, env string, ref orders.Ref, f func(*orders.Event),
+	ctx context.Context, o InstanceReader, env string, ref orders.Ref, f func(*orders.Event),
 ) error {
 	q := orders.EventQuery{}
 	for {
@@ -197,7 +248,7 @@ func AllEvents(
 
 // WholeLog calls f for all versions of an instance, the oldest first.
 func WholeLog(
-	ctx context.Context, o Orders, env string, ref orders.Ref, f func(*orders.LogEntry),
+	ctx context.Context, o InstanceReader, env string, ref orders.Ref, f func(*orders.LogEntry),
 ) error {
 	q := orders.LogQuery{}
 	for {
@@ -219,7 +270,7 @@ const maxRejections = 10
 
 // Diagnose returns why an instance is unhealthy.
 func Diagnose(
-	ctx context.Context, h Home, o Orders, env string, instance *orders.Instance,
+	ctx context.Context, h resourceLister, o InstanceReader, env string, instance *orders.Instance,
 ) (Diagnosis, error) {
 	out := Diagnosis{Failures: []FailingResource{}, Rejections: []Rejection{}}
 	all, err := InstanceResources(ctx, h, env, instance)
@@ -257,7 +308,7 @@ func Diagnose(
 
 // progressOf counts the resources of instances, by their sets.
 func progressOf(
-	ctx context.Context, h Home, env string, instances []orders.Instance,
+	ctx context.Context, h resourceLister, env string, instances []orders.Instance,
 ) error {
 	at := map[string]*orders.Progress{}
 	var filter []string

@@ -29,10 +29,10 @@ func TestChangesOfOneInstant(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range page.Body.Items {
+		for _, c := range page.Items {
 			got = append(got, c.Value)
 		}
-		if g.Cursor = page.Body.Next; g.Cursor == "" {
+		if g.Cursor = page.Next; g.Cursor == "" {
 			break
 		}
 		if len(got)%2 == 1 { // one more of the instant that is read, and a later one

@@ -66,8 +66,8 @@ func partID(job, agent string) string {
 
 // Offered returns the sorted ids of the parts of jobs that are offered to runners of an agent. A
 // runner receives notices of them once the agent has a queue.
-func (s *jobs) Offered(ctx context.Context, env, agent string) ([]string, error) {
-	all, err := s.Jobs.Jobs(ctx, env, jobKey(""), s.Engine.Clock.Now())
+func (s *jobService) Offered(ctx context.Context, env, agent string) ([]string, error) {
+	all, err := s.Jobs.Jobs(ctx, env, jobKey(""), s.Env.Engine.Clock.Now())
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read jobs", err)
 	}
@@ -78,7 +78,7 @@ func (s *jobs) Offered(ctx context.Context, env, agent string) ([]string, error)
 			return nil, err
 		}
 		if rec.Part != nil && rec.Part.Agent == agent && rec.Worker == "" && !rec.over() &&
-			rec.Alive.After(s.Engine.Clock.Now()) {
+			rec.Alive.After(s.Env.Engine.Clock.Now()) {
 			ids = append(ids, strings.TrimPrefix(job.ID, jobKey("")))
 		}
 	}
@@ -92,8 +92,8 @@ func unfinished(parts []*heldJob) []*heldJob {
 
 // drive continues parts. It notifies runners again of parts that no runner has taken. A part whose
 // runner sends no heartbeat is offered to another runner. A part that no runner takes is ended.
-func (s *jobs) drive(ctx context.Context, parts []*heldJob) error {
-	now := s.Engine.Clock.Now()
+func (s *jobService) drive(ctx context.Context, parts []*heldJob) error {
+	now := s.Env.Engine.Clock.Now()
 	for _, p := range unfinished(parts) {
 		r := &p.rec
 		if r.Part == nil || r.Alive.After(now) {
@@ -133,8 +133,8 @@ func (s *jobs) drive(ctx context.Context, parts []*heldJob) error {
 
 // offer offers a part to runners of its agent: first in its record, as a runner takes only offered
 // parts. If the notice is lost, a later poll sends another one.
-func (s *jobs) offer(ctx context.Context, p *heldJob) error {
-	now := s.Engine.Clock.Now()
+func (s *jobService) offer(ctx context.Context, p *heldJob) error {
+	now := s.Env.Engine.Clock.Now()
 	p.rec.Worker, p.rec.Alive = "", now.Add(partOfferFor)
 	if p.rec.Part.Since.IsZero() {
 		p.rec.Part.Since = now
@@ -148,7 +148,7 @@ func (s *jobs) offer(ctx context.Context, p *heldJob) error {
 
 // dropParts ends the parts of a cancelled job, so that their runners stop. A part that cannot be
 // ended here ends with its slice.
-func (s *jobs) dropParts(ctx context.Context, parts []*heldJob) {
+func (s *jobService) dropParts(ctx context.Context, parts []*heldJob) {
 	for _, p := range unfinished(parts) {
 		for err := error(nil); ; {
 			if err = p.end(ctx, jobEnd{},
@@ -244,7 +244,7 @@ func (w *working) part(ctx context.Context, have *heldJob, agent string,
 	}
 	// The errand before the record that names it: a crash in between leaves a file that nothing
 	// names, and the next slice stores the same.
-	if err := w.s.Engine.Files.Put(ctx, []state.Blob{b}); err != nil {
+	if err := w.s.Env.Engine.Files.Put(ctx, []state.Blob{b}); err != nil {
 		return nil, fault.Wrap(fault.Unknown, "store job", err)
 	}
 	id := partID(w.id, agent)
@@ -265,13 +265,13 @@ func (w *working) part(ctx context.Context, have *heldJob, agent string,
 
 // discover lists existing things, in this process or by a runner.
 func (w *working) discover(ctx context.Context, job ReadJob) (deploy.DryRun, *ReadDone, error) {
-	agents, err := w.s.Engine.State.Agents(ctx, w.env)
+	agents, err := w.s.Env.Engine.State.Agents(ctx, w.env)
 	if err != nil {
 		return deploy.DryRun{}, nil, fault.Wrap(fault.Unknown, "read agents", err)
 	}
 	of := agents[job.Discover.Agent]
 	if of.Transport == "" || w.s.ByRunner == nil || !w.s.ByRunner(of.Agent) {
-		found, err := w.s.comparisons.foundHere(ctx, w.env, *job.Discover)
+		found, err := w.s.Comparisons.foundHere(ctx, w.env, *job.Discover)
 		return deploy.DryRun{}, &ReadDone{
 			Items: []PlannedChange{},
 			Parts: []string{},
@@ -298,7 +298,7 @@ func (w *working) discover(ctx context.Context, job ReadJob) (deploy.DryRun, *Re
 	if err := p.page(ctx, 0, &found); err != nil {
 		return deploy.DryRun{}, nil, err
 	}
-	found.Items, found.Parts, err = inParts(ctx, w.s.Engine.Files, found.Items)
+	found.Items, found.Parts, err = inParts(ctx, w.s.Env.Engine.Files, found.Items)
 	return deploy.DryRun{}, &ReadDone{
 		Items: []PlannedChange{},
 		Parts: []string{},
@@ -309,7 +309,7 @@ func (w *working) discover(ctx context.Context, job ReadJob) (deploy.DryRun, *Re
 // partSlice works on a part until a time, for the runner that has taken it.
 func (w *working) partSlice(ctx context.Context, until time.Time) (d deploy.DryRun, done *ReadDone,
 	err error) {
-	texts, err := w.s.Engine.Files.Get(ctx, []string{w.rec.Asked})
+	texts, err := w.s.Env.Engine.Files.Get(ctx, []string{w.rec.Asked})
 	if err != nil {
 		return d, nil, fault.Wrap(fault.Unknown, "read job", err)
 	}
@@ -319,7 +319,7 @@ func (w *working) partSlice(ctx context.Context, until time.Time) (d deploy.DryR
 	}
 	switch {
 	case asked.Discover != nil:
-		found, err := w.s.comparisons.describe(ctx, w.env, *asked.Discover)
+		found, err := w.s.Comparisons.describe(ctx, w.env, *asked.Discover)
 		return d, &ReadDone{Found: &found}, err
 	case asked.Errand == nil:
 		return d, nil, fault.New(
@@ -333,7 +333,7 @@ func (w *working) partSlice(ctx context.Context, until time.Time) (d deploy.DryR
 	if err != nil {
 		return d, nil, err
 	}
-	d, err = w.s.Engine.ReadErrand(ctx, w.env, *asked.Errand, deploy.Reading{Until: until,
+	d, err = w.s.Env.Engine.ReadErrand(ctx, w.env, *asked.Errand, deploy.Reading{Until: until,
 		Known: known, Progress: func(agents []string) { w.left(ctx, agents) }})
 	if err != nil || len(d.Unread) > 0 {
 		return d, nil, err
@@ -380,7 +380,7 @@ func (w *working) keepPages(ctx context.Context, found any) error {
 	if err != nil {
 		return err
 	}
-	set := pages{Set: w.s.Engine.NewID()}
+	set := pages{Set: w.s.Env.Engine.NewID()}
 	for part := range slices.Chunk(zipped(text), recordBytes) {
 		if set.N == maxPages {
 			return fault.New(fault.Unsupported, "store what was found", "it is larger than %d MB",
@@ -391,7 +391,7 @@ func (w *working) keepPages(ctx context.Context, found any) error {
 			w.env,
 			state.Job{ID: fmt.Sprintf("%s%05d", pageKey(set.Set), set.N),
 				Expires: w.job.Expires, Body: part},
-			w.s.Engine.Clock.Now(),
+			w.s.Env.Engine.Clock.Now(),
 		)
 		if err != nil {
 			return fault.Wrap(fault.Unknown, "store what was found", err)
@@ -413,7 +413,7 @@ func (h *heldJob) page(ctx context.Context, i int, v any) error {
 		)
 	}
 	set := h.rec.Part.Pages[i]
-	records, err := h.s.Jobs.Jobs(ctx, h.env, pageKey(set.Set), h.s.Engine.Clock.Now())
+	records, err := h.s.Jobs.Jobs(ctx, h.env, pageKey(set.Set), h.s.Env.Engine.Clock.Now())
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read job", err)
 	}

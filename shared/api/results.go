@@ -95,21 +95,21 @@ const (
 )
 
 // DryRun implements Home.
-func (s *comparisons) DryRun(ctx context.Context, env string, version int, filter []string,
+func (s *comparisonService) DryRun(ctx context.Context, env string, version int, filter []string,
 	whole bool) (deploy.DryRun, error) {
 	return s.compare(ctx, ReadJob{Environment: env, Version: version, Filter: filter, Whole: whole},
 		deploy.Reading{})
 }
 
 // Plan implements Home.
-func (s *exports) Plan(
+func (s *comparisonService) Plan(
 	ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions,
 ) (deploy.DryRun, error) {
-	return s.Engine.Preview(ctx, env, x, opts)
+	return s.Env.Engine.Preview(ctx, env, x, opts)
 }
 
 func resultPart[T any](
-	ctx context.Context, s *comparisons, hash string,
+	ctx context.Context, s *resultStore, hash string,
 ) (part ResultPart[T], err error) {
 	b, err := s.Result(ctx, hash)
 	if err == nil {
@@ -119,25 +119,25 @@ func resultPart[T any](
 }
 
 // planned returns the plan of an export of uploaded documents, without reading reality.
-func (s *comparisons) planned(ctx context.Context, env string, asked planAsked) (ReadDone, error) {
-	x, err := s.exports.unpack(ctx, asked.Bundle)
+func (s *comparisonService) planned(ctx context.Context, env string, asked planAsked) (ReadDone, error) {
+	x, err := s.ExportService.unpack(ctx, asked.Bundle)
 	if err != nil {
 		return ReadDone{}, err
 	}
-	d, err := s.Engine.Preview(ctx, env, x, deploy.CompareOptions{Whole: asked.Whole})
+	d, err := s.Env.Engine.Preview(ctx, env, x, deploy.CompareOptions{Whole: asked.Whole})
 	if err != nil {
 		return ReadDone{}, err
 	}
-	return s.keep(ctx, d)
+	return s.Results.keep(ctx, d)
 }
 
 // keep makes an answer of bounded size.
-func (s *comparisons) keep(ctx context.Context, d deploy.DryRun) (ReadDone, error) {
+func (s *resultStore) keep(ctx context.Context, d deploy.DryRun) (ReadDone, error) {
 	all := make([]PlannedChange, len(d.Planned))
 	for i := range d.Planned {
 		all[i] = PlannedChange(d.Planned[i])
 	}
-	items, parts, err := inParts(ctx, s.Engine.Files, all)
+	items, parts, err := inParts(ctx, s.Files, all)
 	done := ReadDone{Version: d.Version, State: d.State, Covered: d.Covered, Total: len(all),
 		Items: items, Parts: parts, Agents: PlannedAgentsOf(d.Agents)}
 	if d.Refused != nil {
@@ -199,13 +199,13 @@ func divide[T any](
 }
 
 // Result returns a stored part of the answer to a comparison; other files are NotFound.
-func (s *comparisons) Result(ctx context.Context, hash string) ([]byte, error) {
+func (s *resultStore) Result(ctx context.Context, hash string) ([]byte, error) {
 	gone := fault.New(fault.NotFound, "read result", "there is no such result").
 		WithHint("results are kept for a day; ask again")
 	if !validHash(hash) {
 		return nil, gone
 	}
-	f, err := s.Engine.Files.Open(ctx, hash)
+	f, err := s.Files.Open(ctx, hash)
 	if fault.Is(err, fault.NotFound) {
 		return nil, gone
 	}

@@ -25,15 +25,15 @@ const (
 	callbackPath  = callbacksPath + "/{callback_id}"
 )
 
-// callbacks serves the webhooks for events of instances.
-func (r serviceRoutes) callbacks() {
+// callbackRoutes serves the webhooks for events of instances.
+func callbackRoutes(r *router, s *orderService, env *environmentService) {
 	type registerIn struct {
 		InTenant
 		Body CallbackBody
 	}
-	ordering(r, http.MethodPost, callbacksPath, "registerCallback",
+	ordering(r, s, http.MethodPost, callbacksPath, "registerCallback",
 		"Register a webhook for events of instances",
-		func(ctx context.Context, o Orders, i *registerIn) (string, error) {
+		func(ctx context.Context, o *orders.Service, i *registerIn) (string, error) {
 			b := &i.Body
 			c, err := o.Register(ctx, i.Env, orders.NewCallback{
 				ID: or(b.ID), URL: b.URL, Service: or(b.Service), Events: b.Events,
@@ -41,28 +41,28 @@ func (r serviceRoutes) callbacks() {
 			})
 			return c.ID, err
 		})
-	ordering(r, http.MethodGet, callbacksPath, "callbacks",
+	ordering(r, s, http.MethodGet, callbacksPath, "callbacks",
 		"Addresses that are called, and how the last calls went",
-		func(ctx context.Context, o Orders, i *InTenant) ([]orders.Callback, error) {
+		func(ctx context.Context, o *orders.Service, i *InTenant) ([]orders.Callback, error) {
 			all, err := o.Registered(ctx, i.Env)
-			return orEmpty(all), r.s.known(ctx, i.Env, len(all), err)
+			return orEmpty(all), env.known(ctx, i.Env, len(all), err)
 		})
 	type oneIn struct {
 		InTenant
 		ID string `path:"callback_id" minLength:"1" maxLength:"255"`
 	}
-	ordering(r, http.MethodGet, callbackPath, "callback", "An address that is called",
-		func(ctx context.Context, o Orders, i *oneIn) (orders.Callback, error) {
+	ordering(r, s, http.MethodGet, callbackPath, "callback", "An address that is called",
+		func(ctx context.Context, o *orders.Service, i *oneIn) (orders.Callback, error) {
 			return oneCallback(ctx, o, i.Env, i.ID)
 		})
-	ordering(r, http.MethodDelete, callbackPath, "unregisterCallback", "Call an address no more",
-		func(ctx context.Context, o Orders, i *oneIn) (string, error) {
+	ordering(r, s, http.MethodDelete, callbackPath, "unregisterCallback", "Call an address no more",
+		func(ctx context.Context, o *orders.Service, i *oneIn) (string, error) {
 			return i.ID, o.Unregister(ctx, i.Env, i.ID)
 		})
 }
 
 // oneCallback returns one of the registered webhooks.
-func oneCallback(ctx context.Context, o Orders, env, id string) (orders.Callback, error) {
+func oneCallback(ctx context.Context, o CallbackRegistry, env, id string) (orders.Callback, error) {
 	all, err := o.Registered(ctx, env)
 	if err != nil {
 		return orders.Callback{}, err

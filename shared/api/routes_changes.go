@@ -16,7 +16,7 @@ import (
 // clients set to null instead of omitting them.
 type nulls struct{}
 
-func (nulls) mayHoldNull() {}
+func (nulls) MayHoldNull() {}
 
 // CreationBody orders a new instance.
 type CreationBody struct {
@@ -143,14 +143,15 @@ func (b MetadataBody) flat() (MetadataBody, error) {
 	return MetadataBody{Value: &b.Body.Value, Version: cmp.Or(b.Version, b.Body.Version)}, nil
 }
 
-func (r serviceRoutes) instanceChanges() {
+// instanceChangeRoutes serves changes of instances.
+func instanceChangeRoutes(r *router, s *orderService) {
 	type createIn struct {
 		InTenant
 		OfService
 		Body CreationBody
 	}
-	ordering(r, http.MethodPost, inventoryPath, "createInstance", "Order an instance",
-		func(ctx context.Context, o Orders, i *createIn) (orders.Instance, error) {
+	ordering(r, s, http.MethodPost, inventoryPath, "createInstance", "Order an instance",
+		func(ctx context.Context, o *orders.Service, i *createIn) (orders.Instance, error) {
 			b := &i.Body
 			c := orders.Creation{
 				Service: i.Service, Version: b.Version, Attributes: b.Attributes,
@@ -164,9 +165,9 @@ func (r serviceRoutes) instanceChanges() {
 		Seen
 		Body UpdateBody
 	}
-	ordering(r, http.MethodPatch, instancePath, "updateInstance", "Change attributes",
-		func(ctx context.Context, o Orders, i *updateIn) (v orders.Instance, err error) {
-			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Comment)
+	ordering(r, s, http.MethodPatch, instancePath, "updateInstance", "Change attributes",
+		func(ctx context.Context, o *orders.Service, i *updateIn) (v orders.Instance, err error) {
+			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Comment)
 			if err != nil {
 				return v, err
 			}
@@ -177,11 +178,11 @@ func (r serviceRoutes) instanceChanges() {
 		Seen
 		Body ReplacementBody
 	}
-	ordering(r, http.MethodPut, instancePath, "replaceInstance",
+	ordering(r, s, http.MethodPut, instancePath, "replaceInstance",
 		"Replace all attributes; absent ones get their defaults",
-		func(ctx context.Context, o Orders, i *replaceIn) (v orders.Instance, err error) {
+		func(ctx context.Context, o *orders.Service, i *replaceIn) (v orders.Instance, err error) {
 			b := &i.Body
-			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, b.Version, b.Comment)
+			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, b.Version, b.Comment)
 			if err != nil {
 				return v, err
 			}
@@ -192,10 +193,10 @@ func (r serviceRoutes) instanceChanges() {
 		Seen
 		Body EditsBody
 	}
-	ordering(r, http.MethodPatch, "/lsm/v2/service_inventory/{service_entity}/{service_id}",
+	ordering(r, s, http.MethodPatch, "/lsm/v2/service_inventory/{service_entity}/{service_id}",
 		"editInstance", "Apply edits to attributes",
-		func(ctx context.Context, o Orders, i *editIn) (v orders.Instance, err error) {
-			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Comment)
+		func(ctx context.Context, o *orders.Service, i *editIn) (v orders.Instance, err error) {
+			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Comment)
 			if err != nil {
 				return v, err
 			}
@@ -205,32 +206,32 @@ func (r serviceRoutes) instanceChanges() {
 		OfInstance
 		Seen
 	}
-	ordering(r, http.MethodDelete, instancePath, "deleteInstance", "Ask for the end of an instance",
-		func(ctx context.Context, o Orders, i *deleteIn) (v orders.Instance, err error) {
-			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, nil, nil)
+	ordering(r, s, http.MethodDelete, instancePath, "deleteInstance", "Ask for the end of an instance",
+		func(ctx context.Context, o *orders.Service, i *deleteIn) (v orders.Instance, err error) {
+			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, nil, nil)
 			if err != nil {
 				return v, err
 			}
 			return o.Delete(ctx, i.Env, w)
 		})
-	r.instanceStates()
-	r.instanceSettings()
-	r.expertChanges()
+	instanceStateRoutes(r, s)
+	instanceSettingRoutes(r, s)
+	expertRoutes(r, s)
 }
 
-// expertChanges serves changes that no modifier or lifecycle forbids.
-func (r serviceRoutes) expertChanges() {
+// expertRoutes serves changes that no modifier or lifecycle forbids.
+func expertRoutes(r *router, s *orderService) {
 	const path = "/lsm/v2/service_inventory/{service_entity}/{service_id}/expert"
 	type editIn struct {
 		OfInstance
 		Seen
 		Body ExpertBody
 	}
-	ordering(r, http.MethodPatch, path, "editAttributeSet",
+	ordering(r, s, http.MethodPatch, path, "editAttributeSet",
 		"Change one attribute set, regardless of modifiers",
-		func(ctx context.Context, o Orders, i *editIn) (v orders.Instance, err error) {
+		func(ctx context.Context, o *orders.Service, i *editIn) (v orders.Instance, err error) {
 			b := &i.Body
-			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, b.Version, b.Comment)
+			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, b.Version, b.Comment)
 			if err != nil {
 				return v, err
 			}
@@ -242,10 +243,10 @@ func (r serviceRoutes) expertChanges() {
 		Seen
 		Message string `header:"message" maxLength:"4096" doc:"reason, stored with the events"`
 	}
-	ordering(r, http.MethodDelete, path, "destroyInstance",
+	ordering(r, s, http.MethodDelete, path, "destroyInstance",
 		"End an instance without a transfer; its resources leave the model",
-		func(ctx context.Context, o Orders, i *destroyIn) (v orders.Instance, err error) {
-			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, nil, &i.Message)
+		func(ctx context.Context, o *orders.Service, i *destroyIn) (v orders.Instance, err error) {
+			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, nil, &i.Message)
 			if err != nil {
 				return v, err
 			}
@@ -261,15 +262,15 @@ func or(s *string) string {
 	return *s
 }
 
-func (r serviceRoutes) instanceStates() {
+func instanceStateRoutes(r *router, s *orderService) {
 	type stateIn struct {
 		OfInstance
 		Seen
 		Body StateBody
 	}
-	ordering(r, http.MethodPost, instancePath+"/state", "setInstanceState", "Ask for a state",
-		func(ctx context.Context, o Orders, i *stateIn) (v orders.Instance, err error) {
-			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Message)
+	ordering(r, s, http.MethodPost, instancePath+"/state", "setInstanceState", "Ask for a state",
+		func(ctx context.Context, o *orders.Service, i *stateIn) (v orders.Instance, err error) {
+			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Message)
 			if err != nil {
 				return v, err
 			}
@@ -280,10 +281,10 @@ func (r serviceRoutes) instanceStates() {
 		Seen
 		Body ForceBody
 	}
-	ordering(r, http.MethodPost, instancePath+"/expert/state", "forceInstanceState",
+	ordering(r, s, http.MethodPost, instancePath+"/expert/state", "forceInstanceState",
 		"Set a state without a transfer",
-		func(ctx context.Context, o Orders, i *forceIn) (v orders.Instance, err error) {
-			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Message)
+		func(ctx context.Context, o *orders.Service, i *forceIn) (v orders.Instance, err error) {
+			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Message)
 			if err != nil {
 				return v, err
 			}
@@ -298,11 +299,11 @@ func (r serviceRoutes) instanceStates() {
 		Seen
 		Body MigrationBody
 	}
-	ordering(r, http.MethodPatch, instancePath+"/update_entity_version", "migrateInstance",
+	ordering(r, s, http.MethodPatch, instancePath+"/update_entity_version", "migrateInstance",
 		"Give an instance another version of its definition, with other attributes",
-		func(ctx context.Context, o Orders, i *migrateIn) (v orders.Instance, err error) {
+		func(ctx context.Context, o *orders.Service, i *migrateIn) (v orders.Instance, err error) {
 			b := &i.Body
-			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, b.Version, nil)
+			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, b.Version, nil)
 			if err != nil {
 				return v, err
 			}
@@ -318,9 +319,9 @@ type OfKey struct {
 	Key string `path:"key" minLength:"1" maxLength:"255"`
 }
 
-func (r serviceRoutes) instanceSettings() {
-	ordering(r, http.MethodGet, instancePath+"/config", "instanceConfig", "Settings of an instance",
-		func(ctx context.Context, o Orders, i *OfInstance) (map[string]bool, error) {
+func instanceSettingRoutes(r *router, s *orderService) {
+	ordering(r, s, http.MethodGet, instancePath+"/config", "instanceConfig", "Settings of an instance",
+		func(ctx context.Context, o *orders.Service, i *OfInstance) (map[string]bool, error) {
 			one, err := o.Instance(ctx, i.Env, i.ref())
 			return one.Config, err
 		})
@@ -329,10 +330,10 @@ func (r serviceRoutes) instanceSettings() {
 		Seen
 		Body ConfigBody
 	}
-	ordering(r, http.MethodPost, instancePath+"/config", "configureInstance",
+	ordering(r, s, http.MethodPost, instancePath+"/config", "configureInstance",
 		"Turn automatic transfers on and off",
-		func(ctx context.Context, o Orders, i *configIn) (map[string]bool, error) {
-			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, nil)
+		func(ctx context.Context, o *orders.Service, i *configIn) (map[string]bool, error) {
+			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -345,13 +346,13 @@ func (r serviceRoutes) instanceSettings() {
 		Body MetadataBody
 	}
 	const path = instancePath + "/metadata/{key}"
-	ordering(r, http.MethodPost, path, "setInstanceMetadata", "Keep a text with an instance",
-		func(ctx context.Context, o Orders, i *metadataSet) (v orders.Instance, err error) {
+	ordering(r, s, http.MethodPost, path, "setInstanceMetadata", "Keep a text with an instance",
+		func(ctx context.Context, o *orders.Service, i *metadataSet) (v orders.Instance, err error) {
 			b, err := i.Body.flat()
 			if err != nil {
 				return v, err
 			}
-			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, b.Version, nil)
+			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, b.Version, nil)
 			if err != nil {
 				return v, err
 			}
@@ -361,9 +362,9 @@ func (r serviceRoutes) instanceSettings() {
 		OfKey
 		Seen
 	}
-	ordering(r, http.MethodDelete, path, "deleteInstanceMetadata", "Let go of such a text",
-		func(ctx context.Context, o Orders, i *metadataGone) (v orders.Instance, err error) {
-			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, nil, nil)
+	ordering(r, s, http.MethodDelete, path, "deleteInstanceMetadata", "Let go of such a text",
+		func(ctx context.Context, o *orders.Service, i *metadataGone) (v orders.Instance, err error) {
+			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, nil, nil)
 			if err != nil {
 				return v, err
 			}

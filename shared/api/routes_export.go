@@ -2,17 +2,12 @@ package api
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net/http"
-	"strconv"
 
-	"github.com/danielgtaylor/huma/v2"
 	"time"
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
-	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -58,14 +53,6 @@ func (d ExportDone) exported() deploy.Exported {
 	return out
 }
 
-type uploadsAsked struct {
-	Files []FileSize `json:"files" maxItems:"1000"`
-}
-
-type uploadsDone struct {
-	Uploads []Upload `json:"uploads"`
-}
-
 type planAsked struct {
 	Bundle
 	Read  bool `json:"read,omitempty" doc:"also compare with the machines"`
@@ -77,11 +64,8 @@ type bundleIn struct {
 	Body Bundle
 }
 
-func large(op *huma.Operation) { op.MaxBodyBytes = maxBundle }
-
-const inEnv = "/v1/environments/{env}"
-
-func (r *routes) exports() {
+// exportRoutes serves exports and releases.
+func exportRoutes(r *router, s *exportService) {
 	serve(r, http.MethodPost, inEnv+"/exports/lookup", "lookupExport",
 		"Compare a fingerprint of inputs with the released version",
 		func(ctx context.Context, i *struct {
@@ -90,7 +74,7 @@ func (r *routes) exports() {
 				Fingerprint string `json:"fingerprint" maxLength:"200"`
 			}
 		}) (*out[KnownDone], error) {
-			x, known, err := r.s.Known(ctx, i.Env, i.Body.Fingerprint)
+			x, known, err := s.Known(ctx, i.Env, i.Body.Fingerprint)
 			done := KnownDone{Known: known}
 			if known {
 				e := exportDone(x)
@@ -98,124 +82,23 @@ func (r *routes) exports() {
 			}
 			return answer(done, err)
 		})
-	serve(r, http.MethodPost, inEnv+"/uploads", "askUploads",
-		"Which of these files are missing, and how to store them",
-		func(ctx context.Context, i *struct {
-			InEnvironment
-			Body uploadsAsked
-		}) (*out[uploadsDone], error) {
-			ups, err := r.s.Uploads(ctx, i.Body.Files)
-			return answer(uploadsDone{orEmpty(ups)}, err)
-		})
 	serve(r, http.MethodPost, inEnv+"/exports", "export", "Store and release an uploaded export",
 		func(ctx context.Context, i *bundleIn) (*out[ExportDone], error) {
-			x, err := r.s.Commit(ctx, i.Env, i.Body)
+			x, err := s.Commit(ctx, i.Env, i.Body)
 			return answer(exportDone(x), err)
 		}, large)
-	serve(r, http.MethodPost, inEnv+"/plans", "plan",
-		"Preview an uploaded export", func(ctx context.Context, i *struct {
+	serve(r, http.MethodPost, inEnv+"/releases", "release",
+		"Put a stored version in force, an earlier or a later one",
+		func(ctx context.Context, i *struct {
 			InEnvironment
-			Body planAsked
-		}) (*out[ReadDone], error) {
-			if !i.Body.Read {
-				return answer(r.s.planned(ctx, i.Env, i.Body))
+			Body struct {
+				Version int    `json:"version" minimum:"1" maximum:"2147483647"`
+				Author  string `json:"author,omitempty" maxLength:"1000" doc:"author of the release"`
+				Message string `json:"message,omitempty" maxLength:"10000" doc:"why"`
 			}
-			return answer(r.s.jobs.read(ctx, ReadJob{Environment: i.Env, Bundle: &i.Body.Bundle,
-				Whole: i.Body.Whole}))
-		}, large)
-	serve(r, http.MethodGet, inEnv+"/results/{hash}", "result",
-		"A part of the answer to a plan or a dry run", func(ctx context.Context, i *struct {
-			InEnvironment
-			Hash string `path:"hash" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case"`
-		}) (*rawOut, error) {
-			b, err := r.s.Result(ctx, i.Hash)
-			if err != nil {
-				return nil, problemOf(err)
-			}
-			return &rawOut{"application/json", `"` + i.Hash + `"`,
-				"private, immutable, max-age=86400", b}, nil
+		}) (*out[ExportDone], error) {
+			x, err := s.Release(ctx, i.Env, i.Body.Version,
+				Origin{Author: i.Body.Author, Message: i.Body.Message})
+			return answer(exportDone(x), err)
 		})
-	if r.s.Sign == nil {
-		r.putFile()
-	}
-}
-
-type rawOut struct {
-	ContentType  string `header:"Content-Type"`
-	ETag         string `header:"ETag"`
-	CacheControl string `header:"Cache-Control"`
-	Body         []byte
-}
-
-// putFile streams a file into the store. Its OpenAPI description is written by hand, since the
-// library does not read the body.
-func (r *routes) putFile() {
-	op := &huma.Operation{Method: http.MethodPut, Path: "/v1/files/{hash}", OperationID: "putFile",
-		Summary: "Store a file by its SHA-256",
-		Parameters: []*huma.Param{{Name: "hash", In: "path", Required: true,
-			Schema: &huma.Schema{Type: "string", Pattern: "^[0-9a-f]{64}$"}}},
-		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
-			"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}},
-		Responses: map[string]*huma.Response{"204": {Description: "Stored"}}}
-	r.api.OpenAPI().AddOperation(op)
-	r.api.Adapter().Handle(op, func(c huma.Context) {
-		if err := r.store(c); err != nil {
-			send(c, problemOf(err))
-			return
-		}
-		c.SetStatus(http.StatusNoContent)
-	})
-}
-
-func (r *routes) store(c huma.Context) error {
-	hash := c.Param("hash")
-	if !validHash(hash) {
-		return fault.New(fault.Invalid, "store file", "%.80q is not a SHA-256", hash)
-	}
-	if n, err := strconv.ParseInt(c.Header("Content-Length"), 10, 64); err == nil && n > maxFile {
-		return fault.New(fault.Invalid, "store file", "a file is at most %d bytes", int64(maxFile))
-	}
-	missing, err := r.s.Engine.Files.Missing(c.Context(), []string{hash})
-	if err != nil {
-		return fault.Wrap(fault.Unknown, "find file", err)
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	body := &bounded{r: c.BodyReader(), left: maxFile}
-	opened := false
-	err = r.s.Engine.Files.Put(c.Context(),
-		[]state.Blob{{Hash: hash, Open: func() (io.ReadCloser, error) {
-			if opened {
-				return nil, fault.New(fault.Unavailable, "store file",
-					"the bytes were read and have to be sent again")
-			}
-			opened = true
-			return io.NopCloser(body), nil
-		}}})
-	if err != nil && malformed(body.failed) {
-		return notRead(body.failed)
-	}
-	return fault.Wrap(fault.Unknown, "store file", err)
-}
-
-// bounded is a body with a limited length.
-type bounded struct {
-	r      io.Reader
-	left   int64
-	failed error // the error that ended reading
-}
-
-var errTooLong = errors.New("the body is longer than a file may be")
-
-// Read implements io.Reader.
-func (b *bounded) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		return n, errTooLong
-	}
-	if err != nil && err != io.EOF { // of Read itself
-		b.failed = err
-	}
-	return n, err // io.EOF must stay itself
 }

@@ -42,7 +42,8 @@ type InJob struct {
 	Job string `path:"job" pattern:"^[0-9a-f]{32}$" doc:"id of the job: random, chosen by the client"`
 }
 
-func (r *routes) jobs() {
+// jobRoutes serves jobs.
+func jobRoutes(r *router, s *jobService) {
 	const path = inEnv + "/jobs/{job}"
 	serve(
 		r,
@@ -65,7 +66,7 @@ func (r *routes) jobs() {
 					},
 				)
 			}
-			return answer(r.s.AskJob(ctx, i.Env, i.Job, job))
+			return answer(s.AskJob(ctx, i.Env, i.Job, job))
 		},
 		large,
 	)
@@ -76,7 +77,7 @@ func (r *routes) jobs() {
 		"job",
 		"State of a job; a job that rests continues",
 		func(ctx context.Context, i *InJob) (*out[JobState], error) {
-			return answer(r.s.Job(ctx, i.Env, i.Job))
+			return answer(s.Job(ctx, i.Env, i.Job))
 		},
 	)
 	serve(
@@ -86,7 +87,52 @@ func (r *routes) jobs() {
 		"dropJob",
 		"Cancel a job",
 		func(ctx context.Context, i *InJob) (*out[JobState], error) {
-			return answer(r.s.DropJob(ctx, i.Env, i.Job))
+			return answer(s.DropJob(ctx, i.Env, i.Job))
 		},
 	)
+}
+
+// comparisonRoutes serves comparisons for which a request waits.
+func comparisonRoutes(r *router, s *jobService) {
+	serve(r, http.MethodPost, inEnv+"/dryruns", "dryRun",
+		"Compare a version with reality, and change nothing", func(ctx context.Context, i *struct {
+			InEnvironment
+			Body dryRunAsked
+		}) (*out[ReadDone], error) {
+			return answer(s.read(ctx, ReadJob{Environment: i.Env, Version: i.Body.Version,
+				Filter: i.Body.Filter, Whole: i.Body.Whole}))
+		})
+	serve(r, http.MethodPost, inEnv+"/discover", "discoverResources",
+		"Describe the things of a type on an agent",
+		func(ctx context.Context, i *struct {
+			InEnvironment
+			Body Discover
+		}) (*out[FoundDone], error) {
+			done, err := s.read(ctx, ReadJob{Environment: i.Env, Discover: &i.Body})
+			if err != nil {
+				return nil, problemOf(err)
+			}
+			return answer(*done.Found, nil)
+		})
+}
+
+// planRoutes serves previews of exports.
+func planRoutes(r *router, s *jobService) {
+	serve(r, http.MethodPost, inEnv+"/plans", "plan",
+		"Preview an uploaded export", func(ctx context.Context, i *struct {
+			InEnvironment
+			Body planAsked
+		}) (*out[ReadDone], error) {
+			if !i.Body.Read {
+				return answer(s.Comparisons.planned(ctx, i.Env, i.Body))
+			}
+			return answer(s.read(ctx, ReadJob{Environment: i.Env, Bundle: &i.Body.Bundle,
+				Whole: i.Body.Whole}))
+		}, large)
+}
+
+type dryRunAsked struct {
+	Version int      `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"number of the version; 0: the released one"`
+	Filter  []string `json:"filter,omitempty" maxItems:"20000" maxLength:"4096" doc:"only resources that match all terms, of several agent= any; other keys and an id at most once"`
+	Whole   bool     `json:"whole,omitempty" doc:"whole values"`
 }

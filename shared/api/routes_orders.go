@@ -68,20 +68,6 @@ type data[T any] struct {
 	Data T `json:"data"`
 }
 
-// orders serves the operations on services.
-func (r serviceRoutes) orders() {
-	r.catalog()
-	r.notOffered()
-	r.instances()
-	r.instanceChanges()
-	r.instanceHistory()
-	r.rollouts()
-	r.previews()
-	r.placeOrder()
-	r.callbacks()
-	r.knownParameters()
-}
-
 // about marks an operation as one of services.
 func about(op *huma.Operation) {
 	op.MaxBodyBytes, op.Tags = maxOrder, []string{servicesTag}
@@ -89,12 +75,12 @@ func about(op *huma.Operation) {
 
 // ordering registers an operation on services.
 func ordering[I, T any](
-	r serviceRoutes, method, path, id, summary string,
-	f func(context.Context, Orders, *I) (T, error), change ...func(*huma.Operation),
+	r *router, s *orderService, method, path, id, summary string,
+	f func(context.Context, *orders.Service, *I) (T, error), change ...func(*huma.Operation),
 ) {
-	serve(r.routes, method, path, id, summary,
+	serve(r, method, path, id, summary,
 		func(ctx context.Context, i *I) (*out[data[T]], error) {
-			o, err := r.s.Orders()
+			o, err := s.open()
 			if err != nil {
 				return nil, problemOf(err)
 			}
@@ -120,31 +106,34 @@ type versionIn struct {
 	Version int `path:"version" minimum:"0" maximum:"2147483647"`
 }
 
-func (r serviceRoutes) catalog() {
+// catalogRoutes serves the services that can be ordered.
+func catalogRoutes(r *router, s *orderService, env *environmentService) {
+	notOfferedRoutes(r, s)
+	rolloutRoutes(r, s)
 	for _, v := range []string{"1", "2"} {
 		base := "/lsm/v" + v + "/service_catalog"
-		ordering(r, http.MethodGet, base, "catalogV"+v, "Services that can be ordered",
-			func(ctx context.Context, o Orders, i *catalogIn) ([]orders.Offer, error) {
+		ordering(r, s, http.MethodGet, base, "catalogV"+v, "Services that can be ordered",
+			func(ctx context.Context, o *orders.Service, i *catalogIn) ([]orders.Offer, error) {
 				all, err := o.Catalog(ctx, i.Env, v == "2", i.Summary)
-				return all, r.s.known(ctx, i.Env, len(all), err)
+				return all, env.known(ctx, i.Env, len(all), err)
 			})
-		ordering(r, http.MethodGet, base+"/{service_entity}", "serviceV"+v, "A service",
-			func(ctx context.Context, o Orders, i *offerIn) (orders.Offer, error) {
+		ordering(r, s, http.MethodGet, base+"/{service_entity}", "serviceV"+v, "A service",
+			func(ctx context.Context, o *orders.Service, i *offerIn) (orders.Offer, error) {
 				return o.Offer(ctx, i.Env, i.Service, -1, i.Summary)
 			})
 	}
 	type docsIn struct {
 		Env string `query:"environment" required:"true" pattern:"^[A-Za-z0-9_-]{1,100}$" patternDescription:"1 to 100 letters, digits, - and _"`
 	}
-	serve(r.routes, http.MethodGet, "/lsm/v1/service_catalog_docs", "catalogDocs",
+	serve(r, http.MethodGet, "/lsm/v1/service_catalog_docs", "catalogDocs",
 		"An OpenAPI description of the services that can be ordered",
 		func(ctx context.Context, i *docsIn) (*out[map[string]any], error) {
-			o, err := r.s.Orders()
+			o, err := s.open()
 			if err != nil {
 				return nil, problemOf(err)
 			}
 			all, err := o.Catalog(ctx, i.Env, false, false)
-			err = r.s.known(ctx, i.Env, len(all), err)
+			err = env.known(ctx, i.Env, len(all), err)
 			services := make([]definition.Service, len(all))
 			for n := range all {
 				services[n] = all[n].Service
@@ -152,40 +141,41 @@ func (r serviceRoutes) catalog() {
 			return answer(definition.Docs(i.Env, services), err)
 		}, about)
 	one := "/lsm/v2/service_catalog/{service_entity}/{version}"
-	ordering(r, http.MethodGet, one, "serviceVersion", "A version of a service",
-		func(ctx context.Context, o Orders, i *versionIn) (orders.Offer, error) {
+	ordering(r, s, http.MethodGet, one, "serviceVersion", "A version of a service",
+		func(ctx context.Context, o *orders.Service, i *versionIn) (orders.Offer, error) {
 			return o.Offer(ctx, i.Env, i.Service, i.Version, false)
 		})
 	ordering(
 		r,
+		s,
 		http.MethodGet,
 		one+"/schema",
 		"serviceSchema",
 		"A JSON Schema for orders of a service",
-		func(ctx context.Context, o Orders, i *versionIn) (map[string]any, error) {
+		func(ctx context.Context, o *orders.Service, i *versionIn) (map[string]any, error) {
 			d, err := o.Offer(ctx, i.Env, i.Service, i.Version, false)
 			return d.Schema(), err
 		},
 	)
 }
 
-// notOffered answers operations of the peer that do not exist here: the error names the
+// notOfferedRoutes answers operations of the peer that do not exist here: the error names the
 // alternative. The parameters and bodies of these requests are ignored.
-func (r serviceRoutes) notOffered() {
+func notOfferedRoutes(r *router, s *orderService) {
 	const settings = "/lsm/v1/service_catalog/{service_entity}/config"
 	type serviceIn struct {
 		InTenant
 		OfService
 	}
-	ordering(r, http.MethodGet, settings, "serviceConfig",
+	ordering(r, s, http.MethodGet, settings, "serviceConfig",
 		"Settings of a service: there are none, as they are those of its instances",
-		func(ctx context.Context, o Orders, i *serviceIn) (map[string]bool, error) {
+		func(ctx context.Context, o *orders.Service, i *serviceIn) (map[string]bool, error) {
 			d, err := o.Offer(ctx, i.Env, i.Service, -1, false)
 			return d.Config, err
 		})
-	ordering(r, http.MethodGet, "/lsm/v2/service_catalog/{service_entity}/{version}/config",
+	ordering(r, s, http.MethodGet, "/lsm/v2/service_catalog/{service_entity}/{version}/config",
 		"serviceVersionConfig", "Settings of a version of a service: as in v1",
-		func(ctx context.Context, o Orders, i *versionIn) (map[string]bool, error) {
+		func(ctx context.Context, o *orders.Service, i *versionIn) (map[string]bool, error) {
 			d, err := o.Offer(ctx, i.Env, i.Service, i.Version, false)
 			return d.Config, err
 		})
@@ -194,9 +184,9 @@ func (r serviceRoutes) notOffered() {
 		OfService
 		Body ConfigBody
 	}
-	ordering(r, http.MethodPost, settings, "configureService",
+	ordering(r, s, http.MethodPost, settings, "configureService",
 		"No settings are offered but those of instances: see the error",
-		func(ctx context.Context, o Orders, i *configIn) (map[string]bool, error) {
+		func(ctx context.Context, o *orders.Service, i *configIn) (map[string]bool, error) {
 			d, err := o.Offer(ctx, i.Env, i.Service, -1, false)
 			if err != nil || len(i.Body.Values) == 0 {
 				return d.Config, err
@@ -206,15 +196,15 @@ func (r serviceRoutes) notOffered() {
 				WithHint(
 					"give `config` with an order, or POST …/service_inventory/SERVICE/ID/config")
 		})
-	ordering(r, http.MethodGet, "/lsm/v1/service_catalog/{service_entity}/schema",
+	ordering(r, s, http.MethodGet, "/lsm/v1/service_catalog/{service_entity}/schema",
 		"defaultSchema", "A JSON Schema for orders of a service",
-		func(ctx context.Context, o Orders, i *serviceIn) (map[string]any, error) {
+		func(ctx context.Context, o *orders.Service, i *serviceIn) (map[string]any, error) {
 			d, err := o.Offer(ctx, i.Env, i.Service, -1, false)
 			return d.Schema(), err
 		})
-	ordering(r, http.MethodDelete, "/lsm/v1/service_catalog/{service_entity}", "deleteService",
+	ordering(r, s, http.MethodDelete, "/lsm/v1/service_catalog/{service_entity}", "deleteService",
 		"Not offered: see the error",
-		func(ctx context.Context, o Orders, i *serviceIn) (map[string]any, error) {
+		func(ctx context.Context, o *orders.Service, i *serviceIn) (map[string]any, error) {
 			if _, err := o.Offer(ctx, i.Env, i.Service, -1, false); err != nil {
 				return nil, err
 			}
@@ -222,9 +212,9 @@ func (r serviceRoutes) notOffered() {
 				"the services are those of the model that was exported last").
 				WithHint("take its binding out of the model, and run `southbound service export PATH`")
 		})
-	ordering(r, http.MethodPost, "/lsm/v1/exporter/export_service_definition",
+	ordering(r, s, http.MethodPost, "/lsm/v1/exporter/export_service_definition",
 		"exportServiceDefinition", "Not offered: see the error",
-		func(context.Context, Orders, *InTenant) (map[string]any, error) {
+		func(context.Context, *orders.Service, *InTenant) (map[string]any, error) {
 			return nil, fault.New(fault.Unsupported, "export a definition",
 				"a definition alone is not offered: orders are compiled with the model that "+
 					"it is from").
@@ -299,16 +289,19 @@ type listed struct {
 	linked
 }
 
-func (r serviceRoutes) instances() {
-	serve(r.routes, http.MethodGet, inventoryPath, "instances", "Instances of a service",
+// instanceRoutes serves instances.
+func instanceRoutes(r *router, s *orderService, res resourceLister) {
+	instanceChangeRoutes(r, s)
+	instanceHistoryRoutes(r, s, res)
+	serve(r, http.MethodGet, inventoryPath, "instances", "Instances of a service",
 		func(ctx context.Context, i *listed) (*out[Instances], error) {
-			o, err := r.s.Orders()
+			o, err := s.open()
 			if err != nil {
 				return nil, problemOf(err)
 			}
 			page, err := o.List(ctx, i.Env, i.query())
 			if err == nil && i.Progress {
-				err = progressOf(ctx, r.s, i.Env, page.Items)
+				err = progressOf(ctx, res, i.Env, page.Items)
 			}
 			links, m := around(&i.linked, &page, i.query().Descending, i.Limit, i.WithCounts)
 			return answer(Instances{orEmpty(page.Items), links, m}, err)
@@ -317,24 +310,24 @@ func (r serviceRoutes) instances() {
 		OfInstance
 		Progress bool `query:"include_deployment_progress"`
 	}
-	ordering(r, http.MethodGet, instancePath, "instance", "An instance",
-		func(ctx context.Context, o Orders, i *oneIn) (orders.Instance, error) {
+	ordering(r, s, http.MethodGet, instancePath, "instance", "An instance",
+		func(ctx context.Context, o *orders.Service, i *oneIn) (orders.Instance, error) {
 			one, err := o.Instance(ctx, i.Env, i.ref())
 			if err != nil || !i.Progress {
 				return one, err
 			}
 			all := []orders.Instance{one}
-			err = progressOf(ctx, r.s, i.Env, all)
+			err = progressOf(ctx, res, i.Env, all)
 			return all[0], err
 		})
-	ordering(r, http.MethodGet, "/lsm/v1/service_inventory", "instanceByID",
+	ordering(r, s, http.MethodGet, "/lsm/v1/service_inventory", "instanceByID",
 		"An instance, by its id alone",
-		func(ctx context.Context, o Orders, i *byIDIn) (orders.Instance, error) {
+		func(ctx context.Context, o *orders.Service, i *byIDIn) (orders.Instance, error) {
 			one, err := o.Instance(ctx, i.Env, orders.Ref{ID: i.ID})
 			if err != nil {
 				return one, err
 			}
-			return r.partly(ctx, o, i, one)
+			return partly(ctx, o, res, i, one)
 		})
 }
 
@@ -349,8 +342,8 @@ type byIDIn struct {
 }
 
 // partly returns the requested parts of an instance.
-func (r serviceRoutes) partly(
-	ctx context.Context, o Orders, i *byIDIn, one orders.Instance,
+func partly(
+	ctx context.Context, o CatalogPort, res resourceLister, i *byIDIn, one orders.Instance,
 ) (orders.Instance, error) {
 	if i.Exclude {
 		d, err := o.Offer(ctx, i.Env, one.Service, one.ServiceVersion, false)
@@ -369,7 +362,7 @@ func (r serviceRoutes) partly(
 	}
 	all := []orders.Instance{one}
 	if i.Progress {
-		if err := progressOf(ctx, r.s, i.Env, all); err != nil {
+		if err := progressOf(ctx, res, i.Env, all); err != nil {
 			return one, err
 		}
 	}
@@ -378,8 +371,8 @@ func (r serviceRoutes) partly(
 
 // wish returns the change that a request asks for. It requires a version, from the address or the
 // body.
-func (r serviceRoutes) wish(
-	ctx context.Context, o Orders, i *OfInstance, query int64, body *int64, message *string,
+func wish(
+	ctx context.Context, o InstanceReader, i *OfInstance, query int64, body *int64, message *string,
 ) (orders.Wish, error) {
 	w := orders.Wish{Ref: i.ref()}
 	if message != nil {

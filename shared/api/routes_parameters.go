@@ -83,13 +83,13 @@ func (i *parametersIn) wants(p *state.Parameter) bool {
 		slices.Contains(i.From, sourceUser))
 }
 
-// knownParameters serves parameters in the form of the public clients.
-func (r serviceRoutes) knownParameters() {
-	serve(r.routes, http.MethodGet, "/api/v2/parameters", "knownParameters",
+// publicParameterRoutes serves parameters in the form of the public clients.
+func publicParameterRoutes(r *router, s *parameterService) {
+	serve(r, http.MethodGet, "/api/v2/parameters", "knownParameters",
 		"Parameters by name, with the values that a model suggests",
 		func(ctx context.Context, i *parametersIn) (*out[KnownParameters], error) {
-			all, err := r.s.Parameters(ctx, i.Env, false)
-			if err = r.s.known(ctx, i.Env, len(all), err); err != nil {
+			all, err := s.Parameters(ctx, i.Env, false)
+			if err = s.Env.known(ctx, i.Env, len(all), err); err != nil {
 				return nil, problemOf(err)
 			}
 			return answer(i.page(all))
@@ -98,28 +98,28 @@ func (r serviceRoutes) knownParameters() {
 		InTenant
 		ID string `path:"id" minLength:"1" maxLength:"1024" doc:"the name"`
 	}
-	serve(r.routes, http.MethodGet, onePath, "knownParameter",
+	serve(r, http.MethodGet, onePath, "knownParameter",
 		"A parameter, with the values that a model suggests",
 		func(ctx context.Context, i *oneIn) (*out[OneParameter], error) {
-			p, err := r.s.Parameter(ctx, i.Env, i.ID)
+			p, err := s.Parameter(ctx, i.Env, i.ID)
 			return answer(OneParameter{knownParameter(i.Env, &p)}, err)
 		}, about)
-	serve(r.routes, http.MethodPut, onePath, "setKnownParameter",
+	serve(r, http.MethodPut, onePath, "setKnownParameter",
 		"Set a parameter, or the values that it suggests",
 		func(ctx context.Context, i *settingIn) (*out[OneParameter], error) {
-			p, err := r.setKnown(ctx, i)
+			p, err := s.setKnown(ctx, i)
 			return answer(OneParameter{knownParameter(i.Env, &p)}, err)
 		}, about)
-	serve(r.routes, http.MethodPut, "/api/v1/parameters", "setKnownParameters",
+	serve(r, http.MethodPut, "/api/v1/parameters", "setKnownParameters",
 		"Set several parameters, or none of them",
 		func(ctx context.Context, i *settingsIn) (*out[struct{}], error) {
-			return answer(struct{}{}, r.setSeveral(ctx, i))
+			return answer(struct{}{}, s.setSeveral(ctx, i))
 		}, about)
-	serve(r.routes, http.MethodDelete, onePath, "deleteKnownParameter", "Delete a parameter",
+	serve(r, http.MethodDelete, onePath, "deleteKnownParameter", "Delete a parameter",
 		func(ctx context.Context, i *oneIn) (*out[Done], error) {
-			_, err := r.s.Parameter(ctx, i.Env, i.ID)
+			_, err := s.Parameter(ctx, i.Env, i.ID)
 			if err == nil {
-				err = r.s.DeleteParameter(ctx, i.Env, i.ID)
+				err = s.DeleteParameter(ctx, i.Env, i.ID)
 			}
 			return answer(Done{true}, err)
 		}, about)
@@ -188,17 +188,17 @@ func suggesting[T any](name string, values []T) (state.Parameter, error) {
 		fault.Wrap(fault.Invalid, "set parameter", err)
 }
 
-func (r serviceRoutes) setKnown(ctx context.Context, i *settingIn) (state.Parameter, error) {
+func (s *parameterService) setKnown(ctx context.Context, i *settingIn) (state.Parameter, error) {
 	p, err := setting(i.ID, i.Body.Value, i.Body.Metadata)
 	if err != nil {
 		return p, err
 	}
-	return r.s.setParameter(ctx, i.Env, p)
+	return s.setParameter(ctx, i.Env, p)
 }
 
 // setSeveral stores parameters, all of them or none. If a parameter occurs twice, the last value
 // counts, as if they were set one after the other.
-func (r serviceRoutes) setSeveral(ctx context.Context, i *settingsIn) error {
+func (s *parameterService) setSeveral(ctx context.Context, i *settingsIn) error {
 	all := make([]state.Parameter, 0, len(i.Body.Parameters))
 	at := map[string]int{}
 	for n := range i.Body.Parameters {
@@ -214,7 +214,7 @@ func (r serviceRoutes) setSeveral(ctx context.Context, i *settingsIn) error {
 		at[p.Name] = len(all)
 		all = append(all, p)
 	}
-	return r.s.setParameters(ctx, i.Env, all...)
+	return s.setParameters(ctx, i.Env, all...)
 }
 
 // OneParameter is the answer with one parameter.

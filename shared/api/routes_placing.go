@@ -89,11 +89,12 @@ type InstanceLog struct {
 	Metadata ListMetadata      `json:"metadata"`
 }
 
-func (r serviceRoutes) instanceHistory() {
-	serve(r.routes, http.MethodGet, instancePath+"/events", "instanceEvents",
+// instanceHistoryRoutes serves the events and versions of an instance.
+func instanceHistoryRoutes(r *router, s *orderService, res resourceLister) {
+	serve(r, http.MethodGet, instancePath+"/events", "instanceEvents",
 		"Events of an instance, newest first",
 		func(ctx context.Context, i *eventsIn) (*out[InstanceEvents], error) {
-			o, err := r.s.Orders()
+			o, err := s.open()
 			if err != nil {
 				return nil, problemOf(err)
 			}
@@ -102,10 +103,10 @@ func (r serviceRoutes) instanceHistory() {
 			links, m := around(&i.linked, &page, q.Descending, i.Limit, i.WithCounts)
 			return answer(InstanceEvents{orEmpty(page.Items), links, m}, err)
 		}, about)
-	serve(r.routes, http.MethodGet, instancePath+"/log", "instanceLog",
+	serve(r, http.MethodGet, instancePath+"/log", "instanceLog",
 		"An instance at its versions, the newest first",
 		func(ctx context.Context, i *logIn) (*out[InstanceLog], error) {
-			o, err := r.s.Orders()
+			o, err := s.open()
 			if err != nil {
 				return nil, problemOf(err)
 			}
@@ -114,18 +115,18 @@ func (r serviceRoutes) instanceHistory() {
 			links, m := around(&i.linked, &page, q.Descending, i.Limit, i.WithCounts)
 			return answer(InstanceLog{orEmpty(page.Items), links, m}, err)
 		}, about)
-	r.instanceHealth()
+	instanceHealthRoutes(r, s, res)
 }
 
-// instanceHealth serves the resources of an instance, and its problems.
-func (r serviceRoutes) instanceHealth() {
+// instanceHealthRoutes serves the resources of an instance, and its problems.
+func instanceHealthRoutes(r *router, s *orderService, res resourceLister) {
 	type resourcesIn struct {
 		OfInstance
 		Seen
 	}
-	ordering(r, http.MethodGet, instancePath+"/resources", "instanceResources",
+	ordering(r, s, http.MethodGet, instancePath+"/resources", "instanceResources",
 		"The resources of an instance, and those that it follows",
-		func(ctx context.Context, o Orders, i *resourcesIn) ([]InstanceResource, error) {
+		func(ctx context.Context, o *orders.Service, i *resourcesIn) ([]InstanceResource, error) {
 			one, err := o.Instance(ctx, i.Env, i.ref())
 			if err != nil {
 				return []InstanceResource{}, err
@@ -135,16 +136,16 @@ func (r serviceRoutes) instanceHealth() {
 					"the instance has the version %d, and not %d", one.Version, v).
 					WithHint("read it again, or leave current_version out")
 			}
-			return InstanceResources(ctx, r.s, i.Env, &one)
+			return InstanceResources(ctx, res, i.Env, &one)
 		})
-	ordering(r, http.MethodGet, instancePath+"/diagnose", "diagnoseInstance",
+	ordering(r, s, http.MethodGet, instancePath+"/diagnose", "diagnoseInstance",
 		"Why an instance is not well",
-		func(ctx context.Context, o Orders, i *diagnosing) (Diagnosis, error) {
+		func(ctx context.Context, o *orders.Service, i *diagnosing) (Diagnosis, error) {
 			one, err := o.Instance(ctx, i.Env, i.ref())
 			if err != nil {
 				return Diagnosis{}, err
 			}
-			d, err := Diagnose(ctx, r.s, o, i.Env, &one)
+			d, err := Diagnose(ctx, res, o, i.Env, &one)
 			d.Rejections = slices.DeleteFunc(d.Rejections, func(r Rejection) bool {
 				return !i.looksAt(r.Version, one.Version)
 			})
@@ -186,28 +187,29 @@ type OrderItemBody struct {
 	Config     map[string]bool   `json:"config,omitempty" maxProperties:"100"`
 }
 
-func (r serviceRoutes) placeOrder() {
+// orderRoutes serves orders of several changes.
+func orderRoutes(r *router, s *orderService, env *environmentService) {
 	type orderIn struct {
 		InTenant
 		Body OrderBody
 	}
 	const path = "/lsm/v2/order"
-	ordering(r, http.MethodPost, path, "order", "Order, change and delete several instances",
-		func(ctx context.Context, o Orders, i *orderIn) (orders.Placed, error) {
+	ordering(r, s, http.MethodPost, path, "order", "Order, change and delete several instances",
+		func(ctx context.Context, o *orders.Service, i *orderIn) (orders.Placed, error) {
 			return o.Order(ctx, i.Env, i.Body.Order())
 		}, longerBody(maxOrders))
 	type placedIn struct {
 		InTenant
 		ID string `path:"order_id" minLength:"1" maxLength:"255" doc:"of the order"`
 	}
-	ordering(r, http.MethodGet, path+"/{order_id}", "placedOrder",
+	ordering(r, s, http.MethodGet, path+"/{order_id}", "placedOrder",
 		"An order and its result",
-		func(ctx context.Context, o Orders, i *placedIn) (orders.Placed, error) {
+		func(ctx context.Context, o *orders.Service, i *placedIn) (orders.Placed, error) {
 			return o.PlacedOrder(ctx, i.Env, i.ID)
 		})
-	serve(r.routes, http.MethodGet, path, "placedOrders", "Orders and their results",
+	serve(r, http.MethodGet, path, "placedOrders", "Orders and their results",
 		func(ctx context.Context, i *ordersIn) (*out[PlacedOrders], error) {
-			o, err := r.s.Orders()
+			o, err := s.open()
 			if err != nil {
 				return nil, problemOf(err)
 			}
@@ -217,7 +219,7 @@ func (r serviceRoutes) placeOrder() {
 				Descending: descending,
 			}
 			page, err := o.PlacedOrders(ctx, i.Env, q)
-			err = r.s.known(ctx, i.Env, len(page.Items), err)
+			err = env.known(ctx, i.Env, len(page.Items), err)
 			links, m := around(&i.linked, &page, descending, i.Limit, i.WithCounts)
 			return answer(PlacedOrders{orEmpty(page.Items), links, m}, err)
 		}, about)

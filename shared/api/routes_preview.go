@@ -54,13 +54,13 @@ func errNoPreview() error {
 }
 
 // PreviewOrder implements Home.
-func (s *services) PreviewOrder(
+func (s *previewService) PreviewOrder(
 	ctx context.Context, env string, d orders.Draft,
 ) (InstancePreview, error) {
-	if s.Services == nil || s.Previews == nil {
+	if s.OrderService.Services == nil || s.Previews == nil {
 		return InstancePreview{}, errNoPreview()
 	}
-	c, err := s.Services.Drafted(ctx, env, d)
+	c, err := s.OrderService.Services.Drafted(ctx, env, d)
 	if err != nil {
 		return InstancePreview{}, err
 	}
@@ -68,7 +68,7 @@ func (s *services) PreviewOrder(
 	if err != nil {
 		return InstancePreview{}, err
 	}
-	shown, err := s.Services.Shown(ctx, env, o.Record)
+	shown, err := s.OrderService.Services.Shown(ctx, env, o.Record)
 	return previewOf(&o, shown), err
 }
 
@@ -87,19 +87,19 @@ func previewOf(o *preview.Outcome, i orders.Instance) InstancePreview {
 }
 
 // PreviewModel implements Home.
-func (s *services) PreviewModel(
+func (s *previewService) PreviewModel(
 	ctx context.Context, env string, packed state.Blob, all []definition.Service, ids []string,
 ) ([]InstancePreview, error) {
-	if err := s.Engine.Files.Put(ctx, []state.Blob{packed}); err != nil {
+	if err := s.OfferService.Env.Engine.Files.Put(ctx, []state.Blob{packed}); err != nil {
 		return nil, fault.Wrap(fault.Unknown, "store the model", err)
 	}
 	return s.previewed(ctx, env, packed.Hash, all, ids)
 }
 
-func (s *services) previewed(
+func (s *previewService) previewed(
 	ctx context.Context, env, bundle string, all []definition.Service, ids []string,
 ) ([]InstancePreview, error) {
-	if s.Services == nil || s.Previews == nil {
+	if s.OrderService.Services == nil || s.Previews == nil {
 		return nil, errNoPreview()
 	}
 	found, err := s.Previews.Model(ctx, env, bundle, all, ids)
@@ -108,7 +108,7 @@ func (s *services) previewed(
 	}
 	out := []InstancePreview{}
 	for i := range found {
-		shown, err := s.Services.Instance(ctx, env, orders.Ref{ID: found[i].Record.ID})
+		shown, err := s.OrderService.Services.Instance(ctx, env, orders.Ref{ID: found[i].Record.ID})
 		if err != nil {
 			return nil, err
 		}
@@ -155,33 +155,33 @@ type servicesPlanAsked struct {
 
 const previewPath = "/lsm/v2/service_preview"
 
-// previews serves previews.
-func (r serviceRoutes) previews() {
+// previewRoutes serves previews.
+func previewRoutes(r *router, s *previewService) {
 	type draftIn struct {
 		InTenant
 		Body DraftBody
 	}
-	serve(r.routes, http.MethodPost, previewPath, "previewOrder",
+	serve(r, http.MethodPost, previewPath, "previewOrder",
 		"Preview an order without placing it",
 		func(ctx context.Context, i *draftIn) (*out[data[InstancePreview]], error) {
-			p, err := r.s.PreviewOrder(ctx, i.Env, i.Body.Draft())
+			p, err := s.PreviewOrder(ctx, i.Env, i.Body.Draft())
 			return answer(data[InstancePreview]{p}, err)
 		}, about)
-	serve(r.routes, http.MethodPost, inEnv+"/services/plan", "planServices",
+	serve(r, http.MethodPost, inEnv+"/services/plan", "planServices",
 		"Preview instances with an uploaded model",
 		func(ctx context.Context, i *struct {
 			InEnvironment
 			Body servicesPlanAsked
 		}) (*out[data[[]InstancePreview]], error) {
-			p, err := r.s.previewUploaded(ctx, i.Env, i.Body)
+			p, err := s.previewUploaded(ctx, i.Env, i.Body)
 			return answer(data[[]InstancePreview]{p}, err)
 		}, func(op *huma.Operation) { op.Tags = []string{"services"} })
 }
 
-func (s *services) previewUploaded(
+func (s *previewService) previewUploaded(
 	ctx context.Context, env string, asked servicesPlanAsked,
 ) ([]InstancePreview, error) {
-	missing, err := s.Engine.Files.Missing(ctx, []string{asked.Bundle, asked.Definitions})
+	missing, err := s.OfferService.Env.Engine.Files.Missing(ctx, []string{asked.Bundle, asked.Definitions})
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "find files", err)
 	}
@@ -189,10 +189,10 @@ func (s *services) previewUploaded(
 		return nil, fault.New(fault.NotFound, "plan services", "the file %.12s was not uploaded",
 			missing[0]).WithHint("plan the services again")
 	}
-	if err := s.checkBundle(ctx, asked.Bundle); err != nil {
+	if err := s.OfferService.checkBundle(ctx, asked.Bundle); err != nil {
 		return nil, err
 	}
-	all, err := s.readDefinitions(ctx, asked.Definitions)
+	all, err := s.OfferService.readDefinitions(ctx, asked.Definitions)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (s *services) previewUploaded(
 }
 
 // PreviewOrder implements Home.
-func (c *Client) PreviewOrder(
+func (c previewRemote) PreviewOrder(
 	ctx context.Context, env string, d orders.Draft,
 ) (InstancePreview, error) {
 	b := DraftBody{Attributes: d.Attributes, Edits: editBodies(d.Edits)}
@@ -214,7 +214,7 @@ func (c *Client) PreviewOrder(
 }
 
 // PreviewModel implements Home.
-func (c *Client) PreviewModel(
+func (c previewRemote) PreviewModel(
 	ctx context.Context, env string, packed state.Blob, all []definition.Service, ids []string,
 ) ([]InstancePreview, error) {
 	if all == nil {

@@ -21,32 +21,32 @@ const (
 	rolloutsPath = "/lsm/v2/service_catalog/"
 )
 
-// rollouts serves moves of instances to other definitions and models.
-func (r serviceRoutes) rollouts() {
+// rolloutRoutes serves moves of instances to other definitions and models.
+func rolloutRoutes(r *router, s *orderService) {
 	type listIn struct {
 		InTenant
 		OfService
 		After string `query:"after" maxLength:"255" doc:"value of next of the previous page"`
 	}
-	ordering(r, http.MethodGet, rolloutsPath+"{service_entity}"+rolloutPath, "rollouts",
+	ordering(r, s, http.MethodGet, rolloutsPath+"{service_entity}"+rolloutPath, "rollouts",
 		"Which instances have the definition and the model that their version has now",
-		func(ctx context.Context, o Orders, i *listIn) (orders.RolloutPage, error) {
+		func(ctx context.Context, o *orders.Service, i *listIn) (orders.RolloutPage, error) {
 			return o.Rollouts(ctx, i.Env, i.Service, i.After)
 		})
 	type rollIn struct {
 		OfInstance
 		Body RolloutBody
 	}
-	ordering(r, http.MethodPost, instancePath+rolloutPath, "rollOut",
+	ordering(r, s, http.MethodPost, instancePath+rolloutPath, "rollOut",
 		"Move an instance to the definition and the model that its version has now, or back",
-		func(ctx context.Context, o Orders, i *rollIn) (orders.Instance, error) {
+		func(ctx context.Context, o *orders.Service, i *rollIn) (orders.Instance, error) {
 			w := orders.Wish{Ref: i.ref(), Version: i.Body.Version, Message: or(i.Body.Message)}
 			return o.Roll(ctx, i.Env, w, i.Body.Back)
 		})
 }
 
 // Rollouts implements Orders.
-func (o clientOrders) Rollouts(
+func (o catalogClient) Rollouts(
 	ctx context.Context, env, service, after string,
 ) (orders.RolloutPage, error) {
 	var q url.Values
@@ -58,7 +58,7 @@ func (o clientOrders) Rollouts(
 }
 
 // Roll implements Orders. A repeated request for a move has no further effect.
-func (o clientOrders) Roll(
+func (o catalogClient) Roll(
 	ctx context.Context, env string, w orders.Wish, back bool,
 ) (orders.Instance, error) {
 	body := RolloutBody{Version: w.Version, Back: back, Message: orNull(w.Message)}

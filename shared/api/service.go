@@ -67,40 +67,112 @@ type Config struct {
 	About Discovery
 }
 
-// Service answers from the engine: it has one part for each kind of object. It is safe for
+// Service answers from the engine: it has one part for each kind of resource. It is safe for
 // concurrent use.
 type Service struct {
-	Config
-	resources
-	agents
-	versions
-	exports
-	parameters
-	comparisons
-	jobs
-	services
+	*environmentService
+	*typeService
+	*actionService
+	*agentService
+	*resourceService
+	*versionService
+	*fileService
+	*exportService
+	*comparisonService
+	*jobService
+	*parameterService
+	*orderService
+	*offerService
+	*previewService
+
+	about Discovery
 }
 
-// The parts of a service. Besides the shared configuration, a part holds the other parts that it
-// calls.
 type (
-	resources struct {
-		*Config
-		agents *agents
+	environmentService struct {
+		Engine *deploy.Engine
+		// Notify, if not nil, is called when an environment may have new work.
+		Notify func(env string)
+		// Waits, if not nil, returns why agents of an environment are waited for, limited to agents
+		// that this process serves.
+		Waits func(env string) map[string]string
 	}
-	agents      struct{ *Config }
-	versions    struct{ *Config }
-	exports     struct{ *Config }
-	parameters  struct{ *Config }
-	comparisons struct {
-		*Config
-		exports *exports
+	typeService   struct{ Registry *schema.Registry }
+	actionService struct{ Env *environmentService }
+	agentService  struct {
+		Env *environmentService
+		// Unserved, if not nil, returns the agents with work that no process does, and since how
+		// long.
+		Unserved func(ctx context.Context, env string) (map[string]time.Duration, error)
+		// Unneeded, if not nil, implements Prune.
+		Unneeded func(ctx context.Context, env string, remove bool) ([]Pruned, error)
 	}
-	jobs struct {
-		*Config
-		comparisons *comparisons
+	resourceService struct {
+		Env           *environmentService
+		AgentService  *agentService
+		ActionService *actionService
+		// ByCommands reports that only commands of users do work, and no server.
+		ByCommands bool
 	}
-	services struct{ *Config }
+	versionService struct {
+		Env     *environmentService
+		Results *resultStore
+	}
+	resultStore struct{ Files state.Files }
+	fileService struct {
+		Files state.Files
+		// Sign, if not nil, returns requests that upload files directly to their store, so that
+		// their bytes do not pass through the API.
+		Sign func(ctx context.Context, hash string, size int64) (Upload, error)
+	}
+	exportService struct {
+		Env *environmentService
+		// Agent returns the problems of the description of an agent.
+		Agent func(resource.Agent) []diag.Problem
+	}
+	comparisonService struct {
+		Env            *environmentService
+		ExportService  *exportService
+		VersionService *versionService
+		Results        *resultStore
+	}
+	// jobService stores and works on jobs.
+	jobService struct {
+		Env         *environmentService
+		Comparisons *comparisonService
+		// Jobs, if not nil, stores the records of jobs. Start calls Work for one, in this process
+		// or in another, and does not wait for it. Without Jobs, requests for comparisons are
+		// rejected.
+		Jobs  state.Jobs
+		Start func(ctx context.Context, env, id string) error
+		// ByRunner, if not nil, reports whether only runners reach an agent: they read its things,
+		// in parts of jobs. NotifyRunner notifies a runner of an agent about a waiting part; it is
+		// called again if no runner takes the part.
+		ByRunner     func(resource.Agent) bool
+		NotifyRunner func(ctx context.Context, env, agent, part string) error
+		// Slice is how long one slice of work on a job takes; 0: 50 seconds.
+		Slice time.Duration
+	}
+	parameterService struct {
+		Env *environmentService
+		// History, if not nil, implements ParameterHistory.
+		History func(ctx context.Context, env, name string) ([]state.ParameterChange, error)
+	}
+	orderService struct {
+		// Services, if not nil, accepts orders of services.
+		Services *orders.Service
+	}
+	offerService struct {
+		Env *environmentService
+		// Definitions, if not nil, stores the definitions of services.
+		Definitions definition.Store
+	}
+	previewService struct {
+		OrderService *orderService
+		OfferService *offerService
+		// Previews, if not nil, compiles the effect of orders and models.
+		Previews Previewer
+	}
 )
 
 // New returns a service.
@@ -110,13 +182,29 @@ func New(c Config) *Service {
 	if c.Agent == nil {
 		c.Agent = transport.Check
 	}
-	s := &Service{Config: c}
-	shared := &s.Config
-	s.agents, s.versions, s.parameters = agents{shared}, versions{shared}, parameters{shared}
-	s.exports, s.services = exports{shared}, services{shared}
-	s.resources = resources{shared, &s.agents}
-	s.comparisons = comparisons{shared, &s.exports}
-	s.jobs = jobs{shared, &s.comparisons}
+	env := &environmentService{Engine: c.Engine, Notify: c.Changed, Waits: c.Waits}
+	results := &resultStore{Files: c.Engine.Files}
+	s := &Service{
+		environmentService: env,
+		typeService:        &typeService{Registry: c.Engine.Types},
+		actionService:      &actionService{Env: env},
+		agentService:       &agentService{Env: env, Unserved: c.Unserved, Unneeded: c.Unneeded},
+		versionService:     &versionService{Env: env, Results: results},
+		fileService:        &fileService{Files: c.Engine.Files, Sign: c.Sign},
+		exportService:      &exportService{Env: env, Agent: c.Agent},
+		parameterService:   &parameterService{Env: env, History: c.History},
+		orderService:       &orderService{Services: c.Services},
+		offerService:       &offerService{Env: env, Definitions: c.Definitions},
+		about:              c.About,
+	}
+	s.resourceService = &resourceService{Env: env, AgentService: s.agentService,
+		ActionService: s.actionService, ByCommands: c.ByCommands}
+	s.comparisonService = &comparisonService{Env: env, ExportService: s.exportService,
+		VersionService: s.versionService, Results: results}
+	s.jobService = &jobService{Env: env, Comparisons: s.comparisonService, Jobs: c.Jobs,
+		Start: c.Start, ByRunner: c.ByRunner, NotifyRunner: c.NotifyRunner, Slice: c.Slice}
+	s.previewService = &previewService{OrderService: s.orderService, OfferService: s.offerService,
+		Previews: c.Previews}
 	return s
 }
 
@@ -130,14 +218,14 @@ const (
 var _ Home = (*Service)(nil)
 
 // changed reports that an environment may have new work.
-func (c *Config) changed(env string) {
-	if c.Changed != nil {
-		c.Changed(env)
+func (s *environmentService) changed(env string) {
+	if s.Notify != nil {
+		s.Notify(env)
 	}
 }
 
 // Progress implements Home.
-func (s *resources) Progress(ctx context.Context, env string) (Progress, error) {
+func (s *environmentService) Progress(ctx context.Context, env string) (Progress, error) {
 	p, err := s.Engine.Progress(ctx, env)
 	if err != nil {
 		return Progress{}, err
@@ -185,18 +273,18 @@ func timeOrNil(t time.Time) *time.Time {
 }
 
 // Resources implements Home.
-func (s *resources) Resources(
+func (s *resourceService) Resources(
 	ctx context.Context, env string, filter []string, f func(*Resource) error,
 ) error {
 	parsed, err := state.ParseFilter(filter)
 	if err != nil {
 		return err
 	}
-	claimed, err := s.Engine.Claimed(ctx, env)
+	claimed, err := s.Env.Engine.Claimed(ctx, env)
 	if err != nil {
 		return err
 	}
-	return s.Engine.EachRow(ctx, env, parsed, func(r *state.Row) error {
+	return s.Env.Engine.EachRow(ctx, env, parsed, func(r *state.Row) error {
 		l := resourceOf(r, &claimed)
 		if parsed.Status != "" && l.Status != parsed.Status {
 			return nil
@@ -241,20 +329,20 @@ func missingParameter(res *resource.Resource) string {
 }
 
 // Resource implements Home.
-func (s *resources) Resource(ctx context.Context, env string, id resource.ID) (Detail, error) {
-	row, err := s.Engine.Row(ctx, env, id)
+func (s *resourceService) Resource(ctx context.Context, env string, id resource.ID) (Detail, error) {
+	row, err := s.Env.Engine.Row(ctx, env, id)
 	if err != nil {
 		return Detail{}, err
 	}
-	claimed, err := s.Engine.Claimed(ctx, env)
+	claimed, err := s.Env.Engine.Claimed(ctx, env)
 	if err != nil {
 		return Detail{}, err
 	}
-	requires, dependants, err := s.Engine.Neighbours(ctx, env, row.ID)
+	requires, dependants, err := s.Env.Engine.Neighbours(ctx, env, row.ID)
 	if err != nil {
 		return Detail{}, err
 	}
-	actions, err := s.Actions(ctx, env, ActionQuery{Resource: row.ID, Limit: 1})
+	actions, err := s.ActionService.Actions(ctx, env, ActionQuery{Resource: row.ID, Limit: 1})
 	if err != nil {
 		return Detail{}, err
 	}
@@ -274,8 +362,8 @@ func (s *resources) Resource(ctx context.Context, env string, id resource.ID) (D
 }
 
 // Versions implements Home.
-func (s *versions) Versions(ctx context.Context, env string) ([]Version, error) {
-	vs, state, err := s.Engine.VersionsOf(ctx, env)
+func (s *versionService) Versions(ctx context.Context, env string) ([]Version, error) {
+	vs, state, err := s.Env.Engine.VersionsOf(ctx, env)
 	if err != nil {
 		return nil, err
 	}
@@ -320,8 +408,8 @@ func versionOf(v *state.Version, released int) Version {
 }
 
 // Agents implements Home.
-func (s *agents) Agents(ctx context.Context, env string) ([]Agent, error) {
-	agents, err := s.Engine.State.Agents(ctx, env)
+func (s *agentService) Agents(ctx context.Context, env string) ([]Agent, error) {
+	agents, err := s.Env.Engine.State.Agents(ctx, env)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read agents", err)
 	}
@@ -341,7 +429,7 @@ func (s *agents) Agents(ctx context.Context, env string) ([]Agent, error) {
 }
 
 // Types implements Home.
-func (s *Service) Types(context.Context) ([]Type, error) { return TypesOf(s.Engine.Types), nil }
+func (s *typeService) Types(context.Context) ([]Type, error) { return TypesOf(s.Registry), nil }
 
 // TypesOf describes all types of a registry.
 func TypesOf(r *schema.Registry) []Type {

@@ -35,7 +35,7 @@ func strict() map[string]huma.Format {
 				}
 				return stdjson.Unmarshal(data, loose)
 			}
-			if _, may := v.(interface{ mayHoldNull() }); !may {
+			if _, may := v.(interface{ MayHoldNull() }); !may {
 				if err := noNull(data); err != nil {
 					return err
 				}

@@ -14,26 +14,26 @@ import (
 
 // waitsFor returns why a scheduled resource is not deployed yet; "" if it is about to be. It uses
 // the state and, if this process serves the agent, its reason for waiting.
-func (s *resources) waitsFor(ctx context.Context, env string, row *state.Row,
+func (s *resourceService) waitsFor(ctx context.Context, env string, row *state.Row,
 	requires []resource.ID, claimed *deploy.Claimed) (string, error) {
 	running := claimed.Running
 	if row.Ticket() == 0 && !running[row.ID] && !claimed.Interrupted[row.ID] {
 		return "", nil
 	}
 	agent := state.AgentOf(row.Lane)
-	if s.Waits != nil {
-		if why := s.Waits(env)[agent]; why != "" {
+	if s.Env.Waits != nil {
+		if why := s.Env.Waits(env)[agent]; why != "" {
 			return fmt.Sprintf("agent %s is tried again: %s", agent, why), nil
 		}
 	}
 	if running[row.ID] {
 		return "", nil
 	}
-	state, err := s.Engine.State.Env(ctx, env)
+	state, err := s.Env.Engine.State.Env(ctx, env)
 	if err != nil {
 		return "", fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	agents, err := s.agents.Agents(ctx, env)
+	agents, err := s.AgentService.Agents(ctx, env)
 	if err != nil {
 		return "", err
 	}
@@ -50,7 +50,7 @@ func (s *resources) waitsFor(ctx context.Context, env string, row *state.Row,
 			return unservedText(agent, unserved, run.Coded(row)), nil
 		}
 	}
-	if row.NotBefore.After(s.Engine.Clock.Now()) {
+	if row.NotBefore.After(s.Env.Engine.Clock.Now()) {
 		return "it is in progress, and checked again at " +
 			row.NotBefore.UTC().Format(time.RFC3339), nil
 	}
@@ -77,9 +77,9 @@ func unservedText(agent string, unserved time.Duration, coded bool) string {
 }
 
 // waitsForOthers names the resources that must be deployed before this one.
-func (s *resources) waitsForOthers(ctx context.Context, env string, row *state.Row,
+func (s *resourceService) waitsForOthers(ctx context.Context, env string, row *state.Row,
 	requires []resource.ID, running map[resource.ID]bool) (string, error) {
-	rows, err := s.Engine.State.Rows(ctx, env, requires)
+	rows, err := s.Env.Engine.State.Rows(ctx, env, requires)
 	if err != nil {
 		return "", fault.Wrap(fault.Unknown, "read resources", err)
 	}

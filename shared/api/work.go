@@ -17,7 +17,7 @@ var errLostJob = errors.New("the job is somebody else's, or over")
 
 // WorkHere makes this process work on jobs until ctx ends. It must be called before the server
 // starts. wait returns when all slices have ended.
-func (s *jobs) WorkHere(ctx context.Context) (wait func()) {
+func (s *jobService) WorkHere(ctx context.Context) (wait func()) {
 	var wg sync.WaitGroup
 	s.Start = func(_ context.Context, env, id string) error {
 		if ctx.Err() != nil {
@@ -35,8 +35,8 @@ func (s *jobs) WorkHere(ctx context.Context) (wait func()) {
 
 // Work works on an offered job, or on an offered part, until a time; zero: for a slice. It returns an
 // error if the findings could not be recorded. A poll starts the job again then.
-func (s *jobs) Work(ctx context.Context, env, id string, until time.Time) error {
-	now := s.Engine.Clock.Now()
+func (s *jobService) Work(ctx context.Context, env, id string, until time.Time) error {
+	now := s.Env.Engine.Clock.Now()
 	if until.IsZero() {
 		until = now.Add(defaultWork)
 		if s.Slice > 0 {
@@ -47,7 +47,7 @@ func (s *jobs) Work(ctx context.Context, env, id string, until time.Time) error 
 	if err != nil || h.rec.over() || h.rec.Worker != "" || !h.rec.Alive.After(now) {
 		return err // another process has it, it is over, or its offer has expired
 	}
-	h.rec.Worker, h.rec.Alive = s.Engine.NewID(), now.Add(aliveFor)
+	h.rec.Worker, h.rec.Alive = s.Env.Engine.NewID(), now.Add(aliveFor)
 	if h.rec.Part != nil {
 		h.rec.Part.Since = time.Time{}
 	}
@@ -82,7 +82,7 @@ func (w *working) beat(ctx context.Context, stop context.CancelCauseFunc) (ended
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for w.s.Engine.Clock.Sleep(ctx, beatEvery) == nil {
+		for w.s.Env.Engine.Clock.Sleep(ctx, beatEvery) == nil {
 			if fault.Is(w.alive(ctx), fault.Conflict) {
 				stop(errLostJob)
 				return
@@ -95,7 +95,7 @@ func (w *working) beat(ctx context.Context, stop context.CancelCauseFunc) (ended
 func (w *working) alive(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rec.Alive = w.s.Engine.Clock.Now().Add(aliveFor)
+	w.rec.Alive = w.s.Env.Engine.Clock.Now().Add(aliveFor)
 	return w.write(context.WithoutCancel(ctx))
 }
 
@@ -132,7 +132,7 @@ func (w *working) slice(
 		from.Others = w.askOthers
 	}
 	for _, hash := range w.rec.Found {
-		part, err := resultPart[PlannedChange](ctx, w.s.comparisons, hash)
+		part, err := resultPart[PlannedChange](ctx, w.s.Comparisons.Results, hash)
 		if err != nil {
 			return d, nil, err
 		}
@@ -143,41 +143,41 @@ func (w *working) slice(
 	if w.rec.Version > 0 {
 		job.Version = w.rec.Version
 	}
-	if d, err = w.s.comparisons.compare(ctx, job, from); err != nil || len(d.Unread) > 0 {
+	if d, err = w.s.Comparisons.compare(ctx, job, from); err != nil || len(d.Unread) > 0 {
 		return d, nil, err
 	}
-	all, err := w.s.comparisons.keep(ctx, d)
+	all, err := w.s.Comparisons.Results.keep(ctx, d)
 	return d, &all, err
 }
 
 // compare makes a comparison, or continues one.
-func (s *comparisons) compare(
+func (s *comparisonService) compare(
 	ctx context.Context,
 	job ReadJob,
 	from deploy.Reading,
 ) (deploy.DryRun, error) {
 	opts := deploy.CompareOptions{Read: true, Whole: job.Whole, From: from}
 	if job.Bundle != nil {
-		x, err := s.exports.unpack(ctx, *job.Bundle)
+		x, err := s.ExportService.unpack(ctx, *job.Bundle)
 		if err != nil {
 			return deploy.DryRun{}, err
 		}
-		return s.Engine.Preview(ctx, job.Environment, x, opts)
+		return s.Env.Engine.Preview(ctx, job.Environment, x, opts)
 	}
 	only, err := state.ParseFilter(job.Filter)
 	if err != nil {
 		return deploy.DryRun{}, err
 	}
-	d, err := s.Engine.DryRunOf(ctx, job.Environment, job.Version, only, opts)
+	d, err := s.Env.Engine.DryRunOf(ctx, job.Environment, job.Version, only, opts)
 	if err != nil || len(d.Unread) > 0 || job.Version == 0 {
 		return d, err
 	}
-	stored, err := s.Engine.State.Env(ctx, job.Environment)
+	stored, err := s.Env.Engine.State.Env(ctx, job.Environment)
 	if err != nil {
 		return d, fault.Wrap(fault.Unknown, "read environment", err)
 	}
 	if job.Version != stored.Released {
-		d.Refused, err = s.refusal(ctx, job.Environment, job.Version)
+		d.Refused, err = s.VersionService.refusal(ctx, job.Environment, job.Version)
 	}
 	return d, err
 }
@@ -244,7 +244,7 @@ func (w *working) keepFound(ctx context.Context, d deploy.DryRun) error {
 	if w.rec.Part != nil {
 		return w.keepPages(ctx, found)
 	}
-	_, hashes, err := divide(ctx, w.s.Engine.Files, found, 0)
+	_, hashes, err := divide(ctx, w.s.Env.Engine.Files, found, 0)
 	w.rec.Found = slices.Concat(w.rec.Found, hashes)
 	return err
 }

@@ -1,0 +1,54 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"southbound/shared/deploy"
+	"southbound/shared/resource"
+)
+
+// Compare implements Home.
+func (c versionRemote) Compare(
+	ctx context.Context, env string, from, to int, whole bool,
+) (deploy.DryRun, error) {
+	asked := map[string]any{"from": from, "to": to}
+	if whole { // earlier servers reject the member
+		asked["whole"] = true
+	}
+	done, err := ask[ReadDone](ctx, c.connection, http.MethodPost, envPath(env, "diffs"), asked)
+	if err != nil {
+		return deploy.DryRun{}, err
+	}
+	return gatherFrom(ctx, c.connection, env, done)
+}
+
+// Described implements Home.
+func (c versionRemote) Described(ctx context.Context, env string, number int) (Described, error) {
+	return ask[Described](ctx, c.connection, http.MethodGet,
+		envPath(env, "versions/"+strconv.Itoa(number)), nil)
+}
+
+// Descriptions implements Home.
+func (c versionRemote) Descriptions(
+	ctx context.Context, env string, number int, id resource.ID, f func(*Description) error,
+) error {
+	q := url.Values{}
+	if id != "" {
+		q.Set("id", string(id))
+	}
+	return each(ctx, c.connection, envPath(env, "versions/"+strconv.Itoa(number)+"/resources"), q,
+		f)
+}
+
+// VersionFile implements Home.
+func (c versionRemote) VersionFile(
+	ctx context.Context, env string, number int, hash string,
+) ([]byte, error) {
+	var b []byte
+	err := c.call(ctx, http.MethodGet,
+		envPath(env, "versions/"+strconv.Itoa(number)+"/files/"+url.PathEscape(hash)), nil, &b)
+	return b, err
+}

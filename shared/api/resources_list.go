@@ -1,0 +1,69 @@
+package api
+
+import (
+	"context"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// ResourceQuery selects a page of resources.
+type ResourceQuery struct {
+	Filter []string // terms that state.ParseFilter reads
+	Cursor string   // the Next of the previous page; "": the first page
+	Limit  int
+}
+
+// scanRows is how many rows one read returns, and maxScanned how many rows a page may read, however
+// few of them match.
+const (
+	scanRows   = 1000
+	maxScanned = 50_000
+)
+
+// ResourcesPage returns a page of the resources that match, in order of id. A page with a Next may
+// be empty.
+func (s *resourceService) ResourcesPage(
+	ctx context.Context, env string, q ResourceQuery,
+) (Page[Resource], error) {
+	filter, err := state.ParseFilter(q.Filter)
+	if err != nil {
+		return Page[Resource]{}, err
+	}
+	claimed, err := s.Env.Engine.Claimed(ctx, env)
+	if err != nil {
+		return Page[Resource]{}, err
+	}
+	p := newPager[Resource](q.Limit)
+	after := resource.ID(q.Cursor)
+	for scanned := 0; ; scanned += scanRows {
+		if scanned >= maxScanned {
+			p.page.Next = string(after)
+			return p.page, nil
+		}
+		rows, err := s.Env.Engine.State.ScanRows(ctx, env, after, scanRows)
+		if err != nil {
+			return p.page, fault.Wrap(fault.Unknown, "read resources", err)
+		}
+		for n := range rows {
+			l := resourceOf(&rows[n], &claimed)
+			if !filter.Match(&rows[n]) || filter.Status != "" && l.Status != filter.Status {
+				after = l.ID
+				continue
+			}
+			ok, err := p.add(l)
+			if err != nil {
+				return p.page, err
+			}
+			if !ok {
+				p.page.Next = string(after)
+				return p.page, nil
+			}
+			after = l.ID
+		}
+		if len(rows) < scanRows {
+			return p.page, s.Env.known(ctx, env, scanned+len(rows)+len(q.Cursor), nil)
+		}
+	}
+}

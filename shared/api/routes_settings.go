@@ -1,0 +1,88 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+
+	"southbound/shared/deploy/state"
+)
+
+// InNamed holds the parameters of a request about a parameter.
+type InNamed struct {
+	InEnvironment
+	Name string `path:"name" minLength:"1" maxLength:"4096"`
+}
+
+// The path of one parameter, and the suffix for its history.
+const (
+	oneParameter = inEnv + "/parameters/{name}"
+	history      = "/history"
+)
+
+// changeKeys sorts the changes of a parameter, the newest first, and returns their keys. Changes at
+// the same instant are numbered from the oldest, so that keys stay valid when further changes are
+// added.
+func changeKeys(list []state.ParameterChange) []string {
+	slices.SortStableFunc(list,
+		func(a, b state.ParameterChange) int { return b.Updated.Compare(a.Updated) })
+	keys := make([]string, len(list))
+	older := 0 // of the same instant
+	for i := len(list) - 1; i >= 0; i-- {
+		if older++; i+1 == len(list) || !list[i].Updated.Equal(list[i+1].Updated) {
+			older = 0
+		}
+		keys[i] = fmt.Sprintf("%020d.%010d", math.MaxInt64-list[i].Updated.UnixNano(),
+			math.MaxInt32-older)
+	}
+	return keys
+}
+
+// parameterRoutes serves parameters and facts.
+func parameterRoutes(r *router, s *parameterService) {
+	type listIn struct {
+		InEnvironment
+		KeyPaging
+	}
+	serve(r, http.MethodGet, inEnv+"/parameters", "parameters", "Parameters, by name",
+		func(ctx context.Context, i *listIn) (*out[Page[state.Parameter]], error) {
+			return answer(s.ParametersPage(ctx, i.Env, false, i.KeyPaging))
+		})
+	serve(r, http.MethodGet, inEnv+"/facts", "facts", "Facts, by resource and name",
+		func(ctx context.Context, i *listIn) (*out[Page[state.Parameter]], error) {
+			return answer(s.ParametersPage(ctx, i.Env, true, i.KeyPaging))
+		})
+	serve(r, http.MethodGet, oneParameter, "parameter", "One parameter",
+		func(ctx context.Context, i *InNamed) (*out[state.Parameter], error) {
+			return answer(s.Parameter(ctx, i.Env, i.Name))
+		})
+	serve(r, http.MethodGet, oneParameter+history, "parameterHistory",
+		"History of a parameter, newest first", func(ctx context.Context, i *struct {
+			InNamed
+			KeyPaging
+		}) (*out[Page[state.ParameterChange]], error) {
+			list, err := s.ParameterHistory(ctx, i.Env, i.Name)
+			err = s.Env.known(ctx, i.Env, len(list), err)
+			return answer(pageBehind(list, changeKeys(list), i.KeyPaging, err))
+		})
+	serve(r, http.MethodPut, oneParameter, "setParameter", "Set a parameter",
+		func(ctx context.Context, i *struct {
+			InEnvironment
+			Name string `path:"name" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$" patternDescription:"letters, digits, signs and spaces, without line breaks and other control characters"`
+			Body struct {
+				Value string `json:"value"`
+			}
+		}) (*out[state.Parameter], error) {
+			return answer(s.SetParameter(ctx, i.Env, i.Name, i.Body.Value))
+		})
+	serve(r, http.MethodDelete, oneParameter, "deleteParameter", "Delete a parameter",
+		func(ctx context.Context, i *InNamed) (*out[Done], error) {
+			err := s.Env.exists(ctx, i.Env)
+			if err == nil {
+				err = s.DeleteParameter(ctx, i.Env, i.Name)
+			}
+			return answer(Done{true}, err)
+		})
+}
