@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"southbound/shared/api/paging"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
@@ -61,28 +62,28 @@ func actionOf(x *state.Action) Action {
 // the Before of its query.
 func (s *actionService) ActionsPage(
 	ctx context.Context, env string, q ActionQuery,
-) (Page[Action], error) {
-	q.Limit = min(max(q.Limit, 1), maxPage)
+) (paging.Page[Action], error) {
+	q.Limit = min(max(q.Limit, 1), paging.MaxItems)
 	found, next, err := s.actionsPage(ctx, env, q)
 	if err != nil {
-		return Page[Action]{}, err
+		return paging.Page[Action]{}, err
 	}
 	if q.Before == "" && q.After == "" { // such pages continue an earlier answer
 		if err := s.Env.known(ctx, env, len(found), nil); err != nil {
-			return Page[Action]{}, err
+			return paging.Page[Action]{}, err
 		}
 	}
-	p := newPager[Action](q.Limit)
-	p.page.Next = next
+	p := paging.NewPager[Action](q.Limit)
+	p.Page.Next = next
 	for n := range found {
-		ok, err := p.add(found[n])
+		ok, err := p.Add(found[n])
 		if err != nil {
-			return p.page, err
+			return p.Page, err
 		}
 		if !ok {
-			p.page.Next = found[n-1].ID
+			p.Page.Next = found[n-1].ID
 			break
 		}
 	}
-	return p.page, nil
+	return p.Page, nil
 }

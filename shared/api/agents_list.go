@@ -1,10 +1,14 @@
 package api
 
-import "context"
+import (
+	"context"
+
+	"southbound/shared/api/paging"
+)
 
 // AgentsPage returns a page of the agents, by name.
-func (s *agentService) AgentsPage(ctx context.Context, env string, g KeyPaging) (Page[Agent], error) {
+func (s *agentService) AgentsPage(ctx context.Context, env string, g paging.KeyPaging) (paging.Page[Agent], error) {
 	list, err := s.Agents(ctx, env)
 	err = s.Env.known(ctx, env, len(list), err)
-	return pageBy(list, func(a *Agent) string { return a.Name }, g, err)
+	return paging.ByKey(list, func(a *Agent) string { return a.Name }, g, err)
 }

@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"southbound/handlers"
+	"southbound/shared/api/client"
+	"southbound/shared/api/problem"
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
@@ -32,14 +34,14 @@ func registry(t testing.TB) *schema.Registry {
 // FuzzAnswer reads anything as the answer of a server: it becomes an error with a kind, or an
 // answer.
 func FuzzAnswer(f *testing.F) {
-	f.Add(404, problemType,
+	f.Add(404, problem.MediaType,
 		[]byte(
 			`{"error":{"kind":"invalid","message":"m","problems":[{"place":{"resource_index":1,"attribute_at":"x"},"message":"m"}]}}`))
 	f.Add(503, "text/html", []byte("<html>"))
 	f.Add(200, "application/json",
 		[]byte(`{"items":[{"id":"x","changes":{"a":{"current":1e999}}}],"parts":["x"]}`))
 	f.Fuzz(func(t *testing.T, status int, kind string, body []byte) {
-		err := answered("host",
+		err := client.AnswerError("host",
 			&http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind},
 				"Retry-After": {"1"}}}, body)
 		if err == nil {
@@ -47,9 +49,9 @@ func FuzzAnswer(f *testing.F) {
 		}
 		_ = placed(err, &model.Model{Where: func(int, string) diag.Pos { return diag.Pos{} }},
 			[]int32{0})
-		_ = FailureOf(err)
+		_ = problem.FailureOf(err)
 		var done ReadDone
-		if decode(body, &done) == nil {
+		if wire.Decode(body, &done) == nil {
 			_, _ = gather(
 				done,
 				func(string) (ResultPart[PlannedChange], error) {
@@ -84,10 +86,10 @@ func FuzzRequest(f *testing.F) {
 			if err != nil {
 				return
 			}
-			rec := &buffered{header: http.Header{}}
+			rec := httptest.NewRecorder()
 			h.ServeHTTP(rec, r)
-			if rec.status == http.StatusInternalServerError {
-				t.Errorf("%s %s: %s", method, path, rec.body.String())
+			if rec.Code == http.StatusInternalServerError {
+				t.Errorf("%s %s: %s", method, path, rec.Body.String())
 			}
 		}
 	})
@@ -116,41 +118,4 @@ func (nothing) Put(_ context.Context, blobs []state.Blob) error {
 		}
 	}
 	return nil
-}
-
-// TestModelsHaveCodes pins that each problem of a model has a code, also one of a resource that was
-// found like one of a document, and no other problem has one for that.
-func TestModelsHaveCodes(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct{ file, code, want string }{
-		{"main.cf", "", "resource"}, {"main.cf", "double_set", "double_set"}, {"a.yaml", "", ""},
-	} {
-		w := WrongOf(diag.Problem{Pos: diag.Pos{File: tc.file, Line: 1}, Code: tc.code})
-		if w.Code != tc.want || (w.Related != nil) != (tc.want != "") {
-			t.Errorf("%+v: %q, %v", tc, w.Code, w.Related)
-		}
-	}
-}
-
-// TestFailures are the same error again on the other side.
-func TestFailures(t *testing.T) {
-	t.Parallel()
-	kinds := map[fault.Kind]int{}
-	for _, kind := range []fault.Kind{fault.Usage, fault.Invalid, fault.NotFound, fault.Conflict,
-		fault.Fenced, fault.Busy, fault.Unavailable, fault.Timeout, fault.Full,
-		fault.Denied, fault.Damaged, fault.Foreign, fault.Unsupported, fault.Canceled,
-		fault.Internal} {
-		was := fault.New(kind, "do it", "it is wrong").WithHint("do it right")
-		p := problemOf(was)
-		is := remote{p.Err}
-		if fault.KindOf(is) != kind || is.Error() != was.Error() || fault.HintOf(is) != was.Hint ||
-			p.Status < 400 {
-			t.Errorf("%s: %s, %v (%s), status %d", kind, fault.KindOf(is), is, fault.HintOf(is),
-				p.Status)
-		}
-		kinds[kind] = p.Status
-	}
-	if len(slices.Compact(slices.Sorted(maps.Values(kinds)))) < 8 {
-		t.Errorf("statuses: %v", kinds)
-	}
 }

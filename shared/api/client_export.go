@@ -12,6 +12,9 @@ import (
 	"sync"
 
 	"southbound/shared/api/chunk"
+	"southbound/shared/api/client"
+	"southbound/shared/api/problem"
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
@@ -19,15 +22,12 @@ import (
 	"southbound/shared/fault"
 )
 
-// uploaders is how many files are sent at the same time.
-const uploaders = 8
-
 // Known implements Home.
 func (c exportRemote) Known(
 	ctx context.Context, env, fingerprint string,
 ) (deploy.Exported, bool, error) {
 	var k KnownDone
-	err := c.callExport(ctx, http.MethodPost, envPath(env, "exports/lookup"),
+	err := c.CallExport(ctx, http.MethodPost, wire.EnvironmentPath(env, "exports/lookup"),
 		map[string]string{"fingerprint": fingerprint}, &k)
 	if err != nil || !k.Known || k.Exported == nil {
 		return deploy.Exported{}, false, err
@@ -45,9 +45,9 @@ func (c exportRemote) Export(
 	}
 	var done ExportDone
 	files := 0
-	err = commit(ctx, c.connection, env, x.Model, p, true, progress, func(n int) error {
+	err = commit(ctx, c.Conn, env, x.Model, p, true, progress, func(n int) error {
 		files += n
-		return c.callExport(ctx, http.MethodPost, envPath(env, "exports"), bundleOf(x, p), &done)
+		return c.CallExport(ctx, http.MethodPost, wire.EnvironmentPath(env, "exports"), bundleOf(x, p), &done)
 	})
 	out := done.exported()
 	out.FilesUploaded = files
@@ -64,19 +64,19 @@ func (c comparisonRemote) Plan(
 	}
 	var done ReadDone
 	var left []string
-	err = commit(ctx, c.connection, env, x.Model, p, opts.Read, nil, func(int) error {
+	err = commit(ctx, c.Conn, env, x.Model, p, opts.Read, nil, func(int) error {
 		asked := planAsked{bundleOf(x, p), opts.Read, opts.Whole}
 		if opts.Read {
 			job := jobAsked{Plan: &planRead{asked.Bundle, opts.Whole}}
-			done, left, err = read(ctx, c.connection, env, job)
+			done, left, err = read(ctx, c.Conn, env, job)
 			return err
 		}
-		return c.callExport(ctx, http.MethodPost, envPath(env, "plans"), asked, &done)
+		return c.CallExport(ctx, http.MethodPost, wire.EnvironmentPath(env, "plans"), asked, &done)
 	})
 	if err != nil {
 		return deploy.DryRun{Unread: left}, err
 	}
-	out, err := gatherFrom(ctx, c.connection, env, done)
+	out, err := gatherFrom(ctx, c.Conn, env, done)
 	if err == nil && !opts.Read {
 		c.texts(ctx, env, x.Model, opts, out.Planned)
 	}
@@ -109,7 +109,7 @@ func bundleOf(x deploy.Export, p chunk.Packed) Bundle {
 // stored file was removed before do has used it, commit runs again. Problems are returned with
 // their positions in the documents.
 func commit(
-	ctx context.Context, c *connection, env string, m *model.Model, p chunk.Packed, files bool, progress func(Sent),
+	ctx context.Context, c *client.Conn, env string, m *model.Model, p chunk.Packed, files bool, progress func(Sent),
 	do func(uploaded int) error,
 ) error {
 	sent := &model.Model{}
@@ -132,11 +132,11 @@ func commit(
 
 // placed adds the positions in documents to the problems of a server that does not know them.
 func placed(err error, m *model.Model, order []int32) error {
-	var r remote
+	var r client.ServerError
 	if !errors.As(err, &r) || len(r.Problems) == 0 {
 		return err
 	}
-	return r.Failure.err(func(at Place) diag.Pos {
+	return r.Failure.AsError(func(at problem.Place) diag.Pos {
 		if at.Agent != "" {
 			return m.AtAgent(at.Agent)
 		}
@@ -149,7 +149,7 @@ func placed(err error, m *model.Model, order []int32) error {
 
 // uploads sends missing files.
 type uploads struct {
-	c        *connection
+	c        *client.Conn
 	env      string
 	model    *model.Model
 	progress func(Sent)
@@ -171,7 +171,7 @@ func (u *uploads) store(ctx context.Context, blobs []state.Blob) error {
 			byHash[b.Hash] = b
 		}
 		var done uploadsDone
-		if err := u.c.callExport(ctx, http.MethodPost, envPath(u.env, "uploads"), asked,
+		if err := u.c.CallExport(ctx, http.MethodPost, wire.EnvironmentPath(u.env, "uploads"), asked,
 			&done); err != nil {
 			return err
 		}
@@ -197,12 +197,12 @@ func (u *uploads) sendAll(
 	}
 	var wg sync.WaitGroup
 	next := make(chan Upload)
-	errs := make(chan error, uploaders)
-	for range min(uploaders, len(list)) {
+	errs := make(chan error, client.Uploaders)
+	for range min(client.Uploaders, len(list)) {
 		wg.Go(func() {
 			for up := range next {
 				b, part := blobs[up.Hash], int64(0)
-				err := u.c.again(ctx, func() error {
+				err := u.c.Retry(ctx, func() error {
 					u.moved(&part, 0, 0) // a failed attempt's bytes do not count
 					return u.send(ctx, up, b, func(n int) { u.moved(&part, 1, int64(n)) })
 				})
@@ -284,18 +284,18 @@ func (u *uploads) send(ctx context.Context, up Upload, b state.Blob, tell func(n
 		return fault.Wrap(fault.Invalid, "read file to upload", err)
 	}
 	defer func() { _ = body.Close() }()
-	client, address := u.c.bare, up.URL
+	sender, address := u.c.Bare, up.URL
 	if strings.HasPrefix(address, "/") {
-		client, address = u.c.http, u.c.export.String()+address
-	} else if _, err := serverURL(strings.SplitN(address, "?", 2)[0]); err != nil {
+		sender, address = u.c.Http, u.c.ExportBase.String()+address
+	} else if _, err := client.ParseURL(strings.SplitN(address, "?", 2)[0]); err != nil {
 		return fault.New(fault.Foreign, "upload",
 			"the server sends this nowhere that can be sent to")
 	}
-	going := newGoing(ctx)
-	defer going.end()
-	req, err := http.NewRequestWithContext(going.ctx, http.MethodPut, address,
+	going := client.NewTransfer(ctx)
+	defer going.End()
+	req, err := http.NewRequestWithContext(going.Context, http.MethodPut, address,
 		counted{io.NopCloser(body), func(n int) {
-			going.on()
+			going.Moved()
 			tell(n)
 		}})
 	if err != nil {
@@ -309,9 +309,9 @@ func (u *uploads) send(ctx context.Context, up Upload, b state.Blob, tell func(n
 			req.Header.Set(name, value)
 		}
 	}
-	resp, err := client.Do(req)
+	resp, err := sender.Do(req)
 	if err != nil {
-		return u.c.unreachable(ctx, req.URL, stallTimeout, going.far, going.why(err))
+		return u.c.Unreachable(ctx, req.URL, client.StallTimeout, going.Reach, going.Cause(err))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
@@ -325,13 +325,13 @@ func (u *uploads) send(ctx context.Context, up Upload, b state.Blob, tell func(n
 // uploadFailed returns the error of an upload. The query of a presigned address is a credential and
 // is omitted. Of a store's answer, the error has only the code.
 func uploadFailed(to *url.URL, resp *http.Response, text []byte) error {
-	err := answered(to.Host, resp, text)
+	err := client.AnswerError(to.Host, resp, text)
 	_, code, _ := bytes.Cut(text, []byte("<Code>"))
 	if code, _, ok := bytes.Cut(code, []byte("</Code>")); ok && len(code) < 100 {
 		err = &fault.Error{Kind: fault.KindOf(err), Op: "upload: " + string(code), Err: err,
 			Hint: "run the same command again: sent files are kept"}
 	}
-	if resp.StatusCode == http.StatusConflict && !errors.As(err, new(remote)) {
+	if resp.StatusCode == http.StatusConflict && !errors.As(err, new(client.ServerError)) {
 		// S3: two clients were storing the file concurrently
 		return &fault.Error{Kind: fault.Unavailable, Op: "upload", Err: err}
 	}
@@ -361,6 +361,6 @@ func (c exportRemote) Release(
 	if by.Message != "" {
 		asked["message"] = by.Message
 	}
-	err := c.callExport(ctx, http.MethodPost, envPath(env, "releases"), asked, &done)
+	err := c.CallExport(ctx, http.MethodPost, wire.EnvironmentPath(env, "releases"), asked, &done)
 	return done.exported(), err
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"southbound/shared/api/client"
+	"southbound/shared/api/wire"
 	"southbound/shared/fault"
 	"southbound/shared/patience"
 )
@@ -21,34 +23,34 @@ const (
 // read starts a job and waits for it. With an error, it also returns the agents that were not
 // compared, as far as they are known.
 func read(
-	ctx context.Context, c *connection, env string, asked jobAsked,
+	ctx context.Context, c *client.Conn, env string, asked jobAsked,
 ) (ReadDone, []string, error) {
-	about, err := c.discover(ctx)
+	about, err := c.About(ctx)
 	if err != nil {
 		return ReadDone{}, nil, err
 	}
 	if !about.Jobs {
-		return ReadDone{}, nil, fault.New(fault.Unsupported, "ask "+c.base.Host,
+		return ReadDone{}, nil, fault.New(fault.Unsupported, "ask "+c.Base.Host,
 			"the server makes no comparisons with reality").
 			WithHint("ask the server of the API, not the one for exports alone")
 	}
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // it never fails
-	path := envPath(env, "jobs/"+hex.EncodeToString(id))
-	state, err := ask[JobState](ctx, c, http.MethodPut, path, asked)
+	path := wire.EnvironmentPath(env, "jobs/"+hex.EncodeToString(id))
+	state, err := client.Ask[JobState](ctx, c, http.MethodPut, path, asked)
 	away := time.Duration(0) // time since the last answer
-	for pause := firstPause; err == nil && state.State == JobRunning; pause = min(pause*3/2,
+	for pause := client.FirstPause; err == nil && state.State == JobRunning; pause = min(pause*3/2,
 		longAsk) {
 		if c.Clock.Sleep(ctx, pause) != nil {
 			break
 		}
 		away += pause
 		var now JobState
-		now, err = ask[JobState](ctx, c, http.MethodGet, path, nil)
+		now, err = client.Ask[JobState](ctx, c, http.MethodGet, path, nil)
 		switch {
 		case err == nil:
 			state, away = now, 0
-		case Passes(err) && away < awayFor:
+		case client.Passes(err) && away < awayFor:
 			err = nil
 		}
 	}
@@ -56,7 +58,7 @@ func read(
 	case ctx.Err() != nil:
 		late, cancel := patience.WithTimeout(context.WithoutCancel(ctx), dropTime)
 		defer cancel()
-		if dropped, err := ask[JobState](late, c, http.MethodDelete, path,
+		if dropped, err := client.Ask[JobState](late, c, http.MethodDelete, path,
 			nil); err == nil {
 			state = dropped
 		}
@@ -65,11 +67,11 @@ func read(
 	case err != nil:
 		return ReadDone{}, state.Left, err
 	case state.Error != nil:
-		return ReadDone{}, state.Left, remote{*state.Error}
+		return ReadDone{}, state.Left, client.ServerError{Failure: *state.Error}
 	case state.Done == nil:
 		return ReadDone{}, nil, fault.New(
 			fault.Foreign,
-			"ask "+c.base.Host,
+			"ask "+c.Base.Host,
 			"the server says that it is done, and not what came of it",
 		)
 	}

@@ -1,15 +1,16 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/google/uuid"
 
+	"southbound/shared/api/client"
+	"southbound/shared/api/paging"
+	"southbound/shared/api/wire"
 	"southbound/shared/fault"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
@@ -18,8 +19,8 @@ import (
 
 // Orders implements Home.
 func (c *Client) Orders() (Orders, error) {
-	return clientOrders{catalogClient{c.connection}, instanceClient{c.connection},
-		orderClient{c.connection}, callbackClient{c.connection}}, nil
+	return clientOrders{catalogClient{c.Conn}, instanceClient{c.Conn},
+		orderClient{c.Conn}, callbackClient{c.Conn}}, nil
 }
 
 // clientOrders sends requests to a server for the methods of orders.Service.
@@ -31,62 +32,11 @@ type clientOrders struct {
 }
 
 type (
-	catalogClient  struct{ c *connection }
-	instanceClient struct{ c *connection }
-	orderClient    struct{ c *connection }
-	callbackClient struct{ c *connection }
+	catalogClient  struct{ c *client.Conn }
+	instanceClient struct{ c *client.Conn }
+	orderClient    struct{ c *client.Conn }
+	callbackClient struct{ c *client.Conn }
 )
-
-// tenant is the header with the environment.
-const tenant = "X-Inmanta-Tid"
-
-// get makes a request, retries it after temporary errors, and returns the answer.
-func get[T any](
-	ctx context.Context, c *connection, env, method, path string, q url.Values, in any,
-) (T, error) {
-	return getBy[T](ctx, c, c.again, env, method, path, q, in)
-}
-
-// getBy is get for a request that a function makes.
-func getBy[T any](
-	ctx context.Context, c *connection, by func(context.Context, func() error) error,
-	env, method, path string, q url.Values, in any,
-) (T, error) {
-	if len(q) > 0 {
-		path += "?" + q.Encode()
-	}
-	var body, answered []byte
-	var v T
-	if in != nil {
-		var err error
-		if body, err = encode(in); err != nil {
-			return v, err
-		}
-	}
-	if _, err := c.discover(ctx); err != nil {
-		return v, err
-	}
-	err := by(ctx, func() error {
-		return c.request(ctx, c.base, method, path, http.Header{tenant: {env}}, body, &answered)
-	})
-	if err != nil {
-		return v, err
-	}
-	d := json.NewDecoder(bytes.NewReader(answered))
-	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
-		return v, fault.Wrap(fault.Foreign, "read the answer of "+c.base.Host, err)
-	}
-	return v, nil
-}
-
-// got is get for an answer that is wrapped in data.
-func got[T any](
-	ctx context.Context, c *connection, env, method, path string, q url.Values, in any,
-) (T, error) {
-	d, err := get[data[T]](ctx, c, env, method, path, q, in)
-	return d.Data, err
-}
 
 func inventoryOf(ref orders.Ref) string {
 	service := ref.Service
@@ -104,8 +54,8 @@ func (o catalogClient) Catalog(
 	if versions {
 		path = "/lsm/v2/service_catalog"
 	}
-	all, err := got[[]orders.Offer](ctx, o.c, env, http.MethodGet, path, counting(counts), nil)
-	return all, nothingThere(err)
+	all, err := client.GetData[[]orders.Offer](ctx, o.c, env, http.MethodGet, path, counting(counts), nil)
+	return all, client.IgnoreMissing(err)
 }
 
 func counting(counts bool) url.Values {
@@ -121,10 +71,10 @@ func (o catalogClient) Offer(
 ) (orders.Offer, error) {
 	path := "/lsm/v2/service_catalog/" + url.PathEscape(name)
 	if version >= 0 {
-		path += "/" + text(version)
+		path += "/" + wire.Number(version)
 		counts = false
 	}
-	return got[orders.Offer](ctx, o.c, env, http.MethodGet, path, counting(counts), nil)
+	return client.GetData[orders.Offer](ctx, o.c, env, http.MethodGet, path, counting(counts), nil)
 }
 
 // List implements Orders.
@@ -161,19 +111,19 @@ func (o instanceClient) List(
 	case orders.NotDeleted:
 	}
 	if q.Limit > 0 {
-		v.Set("limit", text(inventory.Page(q.Limit)))
+		v.Set("limit", wire.Number(inventory.Page(q.Limit)))
 	}
-	inPlace(v, &q.Place, q.Descending)
+	paging.SetPlace(v, &q.Place, q.Descending)
 	path := strings.TrimSuffix(inventoryOf(orders.Ref{Service: q.Service}), "/")
-	p, err := get[Instances](ctx, o.c, env, http.MethodGet, path, v, nil)
-	return part(p.Data, p.Links, p.Metadata), err
+	p, err := client.Get[Instances](ctx, o.c, env, http.MethodGet, path, v, nil)
+	return paging.PartOf(p.Data, p.Links, p.Metadata), err
 }
 
 // Instance implements Orders.
 func (o instanceClient) Instance(
 	ctx context.Context, env string, ref orders.Ref,
 ) (orders.Instance, error) {
-	return got[orders.Instance](ctx, o.c, env, http.MethodGet, inventoryOf(ref), nil, nil)
+	return client.GetData[orders.Instance](ctx, o.c, env, http.MethodGet, inventoryOf(ref), nil, nil)
 }
 
 // Events implements Orders.
@@ -181,17 +131,17 @@ func (o instanceClient) Events(
 	ctx context.Context, env string, ref orders.Ref, q orders.EventQuery,
 ) (orders.EventPage, error) {
 	v := url.Values{
-		"limit": {text(inventory.Page(q.Limit))}, "sort": {"timestamp.asc"},
+		"limit": {wire.Number(inventory.Page(q.Limit))}, "sort": {"timestamp.asc"},
 		"filter.source": q.Sources, "filter.destination": q.Destinations,
 		"filter.event_type": q.Types, "filter.version": q.Versions, "filter.timestamp": q.Times,
 	}
 	if q.Descending {
 		v.Set("sort", "timestamp.desc")
 	}
-	inPlace(v, &q.Place, q.Descending)
+	paging.SetPlace(v, &q.Place, q.Descending)
 	path := inventoryOf(ref) + "/events"
-	p, err := get[InstanceEvents](ctx, o.c, env, http.MethodGet, path, v, nil)
-	return part(p.Data, p.Links, p.Metadata), err
+	p, err := client.Get[InstanceEvents](ctx, o.c, env, http.MethodGet, path, v, nil)
+	return paging.PartOf(p.Data, p.Links, p.Metadata), err
 }
 
 // Log implements Orders.
@@ -199,16 +149,16 @@ func (o instanceClient) Log(
 	ctx context.Context, env string, ref orders.Ref, q orders.LogQuery,
 ) (orders.LogPage, error) {
 	v := url.Values{
-		"limit": {text(inventory.Versions(q.Limit))}, "sort": {"version.asc"},
+		"limit": {wire.Number(inventory.Versions(q.Limit))}, "sort": {"version.asc"},
 		"filter.version": q.Versions,
 	}
 	if q.Descending {
 		v.Set("sort", "version.desc")
 	}
-	inPlace(v, &q.Place, q.Descending)
+	paging.SetPlace(v, &q.Place, q.Descending)
 	path := inventoryOf(ref) + "/log"
-	p, err := get[InstanceLog](ctx, o.c, env, http.MethodGet, path, v, nil)
-	return part(p.Data, p.Links, p.Metadata), err
+	p, err := client.Get[InstanceLog](ctx, o.c, env, http.MethodGet, path, v, nil)
+	return paging.PartOf(p.Data, p.Links, p.Metadata), err
 }
 
 // Create implements Orders. With an id, the order may be sent twice.
@@ -229,7 +179,7 @@ func (o instanceClient) Create(
 		body.State = &n.State
 	}
 	path := "/lsm/v1/service_inventory/" + url.PathEscape(n.Service)
-	return got[orders.Instance](ctx, o.c, env, http.MethodPost, path, nil, body)
+	return client.GetData[orders.Instance](ctx, o.c, env, http.MethodPost, path, nil, body)
 }
 
 // version sets the version that a change is for. With a version, a change that is sent twice takes
@@ -266,10 +216,10 @@ func changed[T any](
 			return none, err
 		}
 		by := func(ctx context.Context, f func() error) error {
-			return o.c.again(ctx, func() error { sent++; return f() })
+			return o.c.Retry(ctx, func() error { sent++; return f() })
 		}
 		a := ask(&now)
-		d, err := getBy[data[T]](ctx, o.c, by, env, a.method, a.path, a.query, a.body)
+		d, err := client.GetBy[client.Data[T]](ctx, o.c, by, env, a.method, a.path, a.query, a.body)
 		if w.Version != nil || sent > 1 || try == changeTries || !fault.Is(err, fault.Conflict) {
 			return d.Data, err
 		}
@@ -281,16 +231,9 @@ func (o instanceClient) changes(
 	ctx context.Context, env, method, what string, w orders.Wish, body func(*orders.Wish) any,
 ) (orders.Instance, error) {
 	return changed[orders.Instance](ctx, o, env, w, func(w *orders.Wish) asked {
-		q := url.Values{"current_version": {text(*w.Version)}}
+		q := url.Values{"current_version": {wire.Number(*w.Version)}}
 		return asked{method, inventoryOf(w.Ref) + what, q, body(w)}
 	})
-}
-
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 // Update implements Orders.
@@ -298,7 +241,7 @@ func (o instanceClient) Update(
 	ctx context.Context, env string, w orders.Wish, attributes map[string]any,
 ) (orders.Instance, error) {
 	return o.changes(ctx, env, http.MethodPatch, "", w, func(w *orders.Wish) any {
-		return UpdateBody{Attributes: attributes, Comment: orNull(w.Message)}
+		return UpdateBody{Attributes: attributes, Comment: wire.OrNull(w.Message)}
 	})
 }
 
@@ -308,7 +251,7 @@ func (o instanceClient) Replace(
 ) (orders.Instance, error) {
 	return o.changes(ctx, env, http.MethodPut, "", w, func(*orders.Wish) any {
 		return ReplacementBody{
-			Attributes: attributes, Ignore: &ignore, Comment: orNull(w.Message),
+			Attributes: attributes, Ignore: &ignore, Comment: wire.OrNull(w.Message),
 		}
 	})
 }
@@ -320,7 +263,7 @@ func (o instanceClient) EditSet(
 	return changed[orders.Instance](ctx, o, env, w, func(w *orders.Wish) asked {
 		return asked{http.MethodPatch, expertOf(w.Ref), nil, ExpertBody{
 			EditsBody: EditsBody{
-				Edits: editBodies(all), Version: w.Version, Comment: orNull(w.Message),
+				Edits: editBodies(all), Version: w.Version, Comment: wire.OrNull(w.Message),
 			}, Set: set + "_attributes",
 		}}
 	})
@@ -335,7 +278,7 @@ func (o instanceClient) Destroy(
 	ctx context.Context, env string, w orders.Wish,
 ) (orders.Instance, error) {
 	return changed[orders.Instance](ctx, o, env, w, func(w *orders.Wish) asked {
-		q := url.Values{"current_version": {text(*w.Version)}}
+		q := url.Values{"current_version": {wire.Number(*w.Version)}}
 		return asked{http.MethodDelete, expertOf(w.Ref), q, nil}
 	})
 }
@@ -347,7 +290,7 @@ func (o instanceClient) Edit(
 	path := strings.Replace(inventoryOf(w.Ref), "/lsm/v1/", "/lsm/v2/", 1)
 	return changed[orders.Instance](ctx, o, env, w, func(w *orders.Wish) asked {
 		return asked{http.MethodPatch, path, nil, EditsBody{
-			Edits: editBodies(all), Version: w.Version, Comment: orNull(w.Message),
+			Edits: editBodies(all), Version: w.Version, Comment: wire.OrNull(w.Message),
 		}}
 	})
 }
@@ -373,7 +316,7 @@ func (o instanceClient) SetState(
 	ctx context.Context, env string, w orders.Wish, target string,
 ) (orders.Instance, error) {
 	return o.changes(ctx, env, http.MethodPost, "/state", w, func(w *orders.Wish) any {
-		return StateBody{Target: target, Message: orNull(w.Message)}
+		return StateBody{Target: target, Message: wire.OrNull(w.Message)}
 	})
 }
 
@@ -382,7 +325,7 @@ func (o instanceClient) Force(
 	ctx context.Context, env string, w orders.Wish, target string, op lifecycle.Operation,
 ) (orders.Instance, error) {
 	return o.changes(ctx, env, http.MethodPost, "/expert/state", w, func(w *orders.Wish) any {
-		b := ForceBody{StateBody: StateBody{Target: target, Message: orNull(w.Message)}}
+		b := ForceBody{StateBody: StateBody{Target: target, Message: wire.OrNull(w.Message)}}
 		if op != lifecycle.NoOperation {
 			b.Operation = &op
 		}
@@ -439,17 +382,17 @@ func (o orderClient) Order(
 		all.ID = uuid.NewString()
 	}
 	body := OrderBody{
-		ID: &all.ID, Description: orNull(all.Description), Items: []OrderItemBody{},
+		ID: &all.ID, Description: wire.OrNull(all.Description), Items: []OrderItemBody{},
 	}
 	for _, i := range all.Items {
 		b := OrderItemBody{
-			Instance: orNull(i.Name), Service: i.Service, Action: i.Action, Version: i.Version,
+			Instance: wire.OrNull(i.Name), Service: i.Service, Action: i.Action, Version: i.Version,
 			Attributes: i.Attributes, Edits: editBodies(i.Edits), Metadata: i.Metadata,
 			Config: i.Config,
 		}
 		body.Items = append(body.Items, b)
 	}
-	return got[orders.Placed](ctx, o.c, env, http.MethodPost, ordersPath, nil, body)
+	return client.GetData[orders.Placed](ctx, o.c, env, http.MethodPost, ordersPath, nil, body)
 }
 
 const ordersPath = "/lsm/v2/order"
@@ -457,20 +400,20 @@ const ordersPath = "/lsm/v2/order"
 // PlacedOrder implements Orders.
 func (o orderClient) PlacedOrder(ctx context.Context, env, id string) (orders.Placed, error) {
 	path := ordersPath + "/" + url.PathEscape(id)
-	return got[orders.Placed](ctx, o.c, env, http.MethodGet, path, nil, nil)
+	return client.GetData[orders.Placed](ctx, o.c, env, http.MethodGet, path, nil, nil)
 }
 
 // PlacedOrders implements Orders.
 func (o orderClient) PlacedOrders(
 	ctx context.Context, env string, q orders.OrderQuery,
 ) (orders.OrderPage, error) {
-	v := url.Values{"sort": {"created_at.asc"}, "limit": {text(inventory.OrderPage(q.Limit))}}
+	v := url.Values{"sort": {"created_at.asc"}, "limit": {wire.Number(inventory.OrderPage(q.Limit))}}
 	if q.Descending {
 		v.Set("sort", "created_at.desc")
 	}
-	inPlace(v, &q.Place, q.Descending)
-	p, err := get[PlacedOrders](ctx, o.c, env, http.MethodGet, ordersPath, v, nil)
-	return part(p.Data, p.Links, p.Metadata), nothingThere(err)
+	paging.SetPlace(v, &q.Place, q.Descending)
+	p, err := client.Get[PlacedOrders](ctx, o.c, env, http.MethodGet, ordersPath, v, nil)
+	return paging.PartOf(p.Data, p.Links, p.Metadata), client.IgnoreMissing(err)
 }
 
 // Register implements Orders. With an id, it may be sent twice.
@@ -481,10 +424,10 @@ func (o callbackClient) Register(
 		n.ID = uuid.NewString()
 	}
 	body := CallbackBody{
-		URL: n.URL, ID: &n.ID, Service: orNull(n.Service), Level: orNull(n.Level), Events: n.Events,
-		Secret: orNull(n.Secret),
+		URL: n.URL, ID: &n.ID, Service: wire.OrNull(n.Service), Level: wire.OrNull(n.Level), Events: n.Events,
+		Secret: wire.OrNull(n.Secret),
 	}
-	id, err := got[string](ctx, o.c, env, http.MethodPost, callbacksPath, nil, body)
+	id, err := client.GetData[string](ctx, o.c, env, http.MethodPost, callbacksPath, nil, body)
 	if err != nil {
 		return orders.Callback{}, err
 	}
@@ -494,12 +437,12 @@ func (o callbackClient) Register(
 // Unregister implements Orders.
 func (o callbackClient) Unregister(ctx context.Context, env, id string) error {
 	path := callbacksPath + "/" + url.PathEscape(id)
-	_, err := got[string](ctx, o.c, env, http.MethodDelete, path, nil, nil)
+	_, err := client.GetData[string](ctx, o.c, env, http.MethodDelete, path, nil, nil)
 	return err
 }
 
 // Registered implements Orders.
 func (o callbackClient) Registered(ctx context.Context, env string) ([]orders.Callback, error) {
-	all, err := got[[]orders.Callback](ctx, o.c, env, http.MethodGet, callbacksPath, nil, nil)
-	return all, nothingThere(err)
+	all, err := client.GetData[[]orders.Callback](ctx, o.c, env, http.MethodGet, callbacksPath, nil, nil)
+	return all, client.IgnoreMissing(err)
 }

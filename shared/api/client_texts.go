@@ -32,14 +32,14 @@ func (c comparisonRemote) texts(
 				continue
 			}
 			if number == 0 {
-				p, err := environmentRemote{c.connection}.Progress(ctx, env)
+				p, err := environmentRemote{c.Conn}.Progress(ctx, env)
 				if err != nil || p.Released == 0 {
 					return
 				}
 				number = p.Released
 			}
 			left--
-			now, err := versionRemote{c.connection}.VersionFile(ctx, env, number, old)
+			now, err := versionRemote{c.Conn}.VersionFile(ctx, env, number, old)
 			desired, readable := textOf(wanted)
 			if err == nil && readable && diffview.IsText(now) {
 				d.Unified = run.UnifiedFiles(string(now), desired, opts.Whole)

@@ -6,6 +6,9 @@ import (
 	"net/url"
 	"strconv"
 
+	"southbound/shared/api/client"
+	"southbound/shared/api/document"
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
 	"southbound/shared/resource"
 )
@@ -18,28 +21,28 @@ func (c versionRemote) Compare(
 	if whole { // earlier servers reject the member
 		asked["whole"] = true
 	}
-	done, err := ask[ReadDone](ctx, c.connection, http.MethodPost, envPath(env, "diffs"), asked)
+	done, err := client.Ask[ReadDone](ctx, c.Conn, http.MethodPost, wire.EnvironmentPath(env, "diffs"), asked)
 	if err != nil {
 		return deploy.DryRun{}, err
 	}
-	return gatherFrom(ctx, c.connection, env, done)
+	return gatherFrom(ctx, c.Conn, env, done)
 }
 
 // Described implements Home.
 func (c versionRemote) Described(ctx context.Context, env string, number int) (Described, error) {
-	return ask[Described](ctx, c.connection, http.MethodGet,
-		envPath(env, "versions/"+strconv.Itoa(number)), nil)
+	return client.Ask[Described](ctx, c.Conn, http.MethodGet,
+		wire.EnvironmentPath(env, "versions/"+strconv.Itoa(number)), nil)
 }
 
 // Descriptions implements Home.
 func (c versionRemote) Descriptions(
-	ctx context.Context, env string, number int, id resource.ID, f func(*Description) error,
+	ctx context.Context, env string, number int, id resource.ID, f func(*document.Description) error,
 ) error {
 	q := url.Values{}
 	if id != "" {
 		q.Set("id", string(id))
 	}
-	return each(ctx, c.connection, envPath(env, "versions/"+strconv.Itoa(number)+"/resources"), q,
+	return client.Each(ctx, c.Conn, wire.EnvironmentPath(env, "versions/"+strconv.Itoa(number)+"/resources"), q,
 		f)
 }
 
@@ -48,7 +51,7 @@ func (c versionRemote) VersionFile(
 	ctx context.Context, env string, number int, hash string,
 ) ([]byte, error) {
 	var b []byte
-	err := c.call(ctx, http.MethodGet,
-		envPath(env, "versions/"+strconv.Itoa(number)+"/files/"+url.PathEscape(hash)), nil, &b)
+	err := c.Call(ctx, http.MethodGet,
+		wire.EnvironmentPath(env, "versions/"+strconv.Itoa(number)+"/files/"+url.PathEscape(hash)), nil, &b)
 	return b, err
 }

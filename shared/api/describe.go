@@ -4,11 +4,14 @@ import (
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"southbound/shared/api/problem"
+	"southbound/shared/api/wire"
 )
 
-// document makes the OpenAPI description exact: our errors in place of those of the library, lists
+// describeAPI makes the OpenAPI description exact: our errors in place of those of the library, lists
 // that are never null, authentication, rules across members, and links.
-func document(doc *huma.OpenAPI, auth string) {
+func describeAPI(doc *huma.OpenAPI, auth string) {
 	schemas := doc.Components.Schemas
 	for _, s := range schemas.Map() {
 		exactly(s)
@@ -17,19 +20,19 @@ func document(doc *huma.OpenAPI, auth string) {
 		doc.Paths["/"] = root
 		delete(doc.Paths, "/{$}")
 	}
-	failure := schemas.Schema(reflect.TypeFor[ErrorBody](), true, "Error")
+	failure := schemas.Schema(reflect.TypeFor[problem.ErrorBody](), true, "Error")
 	errorAs := func(kind string) *huma.Response {
 		return &huma.Response{Description: "Error",
 			Content: map[string]*huma.MediaType{kind: {Schema: failure}}}
 	}
-	ours, theirs := errorAs(problemType), errorAs("application/json")
+	ours, theirs := errorAs(problem.MediaType), errorAs("application/json")
 	byID := map[string]*huma.Operation{}
 	for at, path := range doc.Paths {
 		for _, op := range []*huma.Operation{path.Get, path.Put, path.Post, path.Patch,
 			path.Delete} {
 			if op != nil {
 				op.Responses["default"] = ours
-				if forClients(at) {
+				if problem.ForClients(at) {
 					op.Responses["default"] = theirs
 				}
 				byID[op.OperationID] = op
@@ -66,8 +69,8 @@ func security(doc *huma.OpenAPI, auth string, anybody *huma.Operation) {
 	scheme := &huma.SecurityScheme{Type: "http", Scheme: "bearer",
 		Description: "the token of the server, from the file api-token of its data directory"}
 	switch auth {
-	case AuthBearer:
-	case AuthSigV4:
+	case wire.AuthBearer:
+	case wire.AuthSigV4:
 		scheme = &huma.SecurityScheme{Type: "apiKey", In: "header", Name: "Authorization",
 			Description: "a signature of AWS, version 4, for the service lambda",
 			Extensions:  map[string]any{"x-amazon-apigateway-authtype": "awsSigv4"}}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-
-	"strings"
 	"time"
 
 	"southbound/shared/api/chunk"
+	"southbound/shared/api/problem"
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
@@ -152,10 +152,6 @@ func (s *exportService) Commit(ctx context.Context, env string, b Bundle) (deplo
 	return out, err
 }
 
-// placeMark begins the file of a position in a model without positions. The line is the index of
-// the resource from 1, and an attribute of it follows; or the line is 0, and an agent follows.
-const placeMark = "\x00"
-
 // unpack reads the files of an export.
 func (s *exportService) unpack(ctx context.Context, b Bundle) (deploy.Export, error) {
 	return unbundle(ctx, s.Env.Engine.Files, s.Env.Engine.Types, s.Agent, b)
@@ -171,14 +167,14 @@ func unbundle(
 		return deploy.Export{}, err
 	}
 	for _, h := range append([]string{b.Agents}, b.Chunks...) {
-		if h != "" && !validHash(h) {
+		if h != "" && !wire.ValidHash(h) {
 			return deploy.Export{}, fault.New(fault.Invalid, "read export",
 				"%.80q is not a SHA-256", h)
 		}
 	}
 	m := &model.Model{Fingerprint: b.Fingerprint, Where: func(i int, attribute string) diag.Pos {
-		return diag.Pos{File: placeMark + attribute, Line: i + 1}
-	}, WhereAgent: func(name string) diag.Pos { return diag.Pos{File: placeMark + name} }}
+		return diag.Pos{File: problem.PlaceMark + attribute, Line: i + 1}
+	}, WhereAgent: func(name string) diag.Pos { return diag.Pos{File: problem.PlaceMark + name} }}
 	u := chunk.NewReader(files, types, wrong)
 	if b.Agents != "" {
 		if m.Agents, err = u.Agents(ctx, b.Agents); err != nil {
@@ -221,7 +217,7 @@ func (s *fileService) Uploads(ctx context.Context, files []FileSize) ([]Upload, 
 	sizes := make(map[string]int64, len(files))
 	hashes := make([]string, 0, len(files))
 	for _, f := range files {
-		if !validHash(f.Hash) || f.Size < 0 || f.Size > maxFile {
+		if !wire.ValidHash(f.Hash) || f.Size < 0 || f.Size > maxFile {
 			return nil, fault.New(fault.Invalid, "ask for uploads",
 				"%.80q is not a SHA-256, or its size is not from 0 to %d bytes", f.Hash,
 				int64(maxFile))
@@ -245,13 +241,4 @@ func (s *fileService) Uploads(ctx context.Context, files []FileSize) ([]Upload, 
 		}
 	}
 	return out, nil
-}
-
-// placeless returns the position of a problem in a model without positions.
-func placeless(p diag.Pos) (at Place, is bool) {
-	name, is := strings.CutPrefix(p.File, placeMark)
-	if p.Line == 0 {
-		return Place{Index: -1, Agent: name}, is
-	}
-	return Place{Index: p.Line - 1, Attribute: name}, is
 }

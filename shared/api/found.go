@@ -2,10 +2,11 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"math/big"
 	"net/http"
 
+	"southbound/shared/api/client"
+	"southbound/shared/api/document"
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -86,7 +87,7 @@ func (s *comparisonService) describe(ctx context.Context, env string, d Discover
 		f := Found{ID: have.Resources[i].ID, Attributes: map[string]any{},
 			Note: have.Notes[have.Resources[i].ID]}
 		for name, v := range have.Resources[i].Attributes {
-			f.Attributes[name] = literal(v)
+			f.Attributes[name] = document.Literal(v)
 		}
 		done.Items = append(done.Items, f)
 	}
@@ -97,33 +98,8 @@ func (s *comparisonService) describe(ctx context.Context, env string, d Discover
 	if err != nil {
 		return FoundDone{}, fault.Wrap(fault.Unknown, "read agents", err)
 	}
-	done.Agent = describeAgent(agents[d.Agent].Agent)
+	done.Agent = document.Agent(agents[d.Agent].Agent)
 	return done, nil
-}
-
-// describeAgent describes an agent in the form of documents; nil for an agent that only resources
-// name.
-func describeAgent(a resource.Agent) map[string]any {
-	if !a.Described {
-		return nil
-	}
-	out := map[string]any{"transport": a.Transport}
-	if a.Lanes > 1 {
-		out["lanes"] = a.Lanes
-	}
-	for name, v := range a.Options {
-		v, err := resource.Walk(v, func(ref any) (any, error) {
-			if s, ok := ref.(resource.Secret); ok {
-				s.Version = "" // the current version, which the export has determined
-				return s, nil
-			}
-			return ref, nil
-		})
-		if err == nil {
-			out[name] = written(v)
-		}
-	}
-	return out
 }
 
 // discovered combines an answer with its parts, which it reads with get.
@@ -153,76 +129,15 @@ func discovered(
 
 // Discover implements Home.
 func (c comparisonRemote) Discover(ctx context.Context, env string, d Discover) (Discovered, error) {
-	all, _, err := read(ctx, c.connection, env, jobAsked{Discover: &d})
+	all, _, err := read(ctx, c.Conn, env, jobAsked{Discover: &d})
 	if err == nil && all.Found == nil {
-		err = fault.New(fault.Foreign, "ask "+c.base.Host, "the server does not say what it found")
+		err = fault.New(fault.Foreign, "ask "+c.Base.Host, "the server does not say what it found")
 	}
 	if err != nil {
 		return Discovered{}, err
 	}
 	return discovered(*all.Found, func(hash string) (ResultPart[Found], error) {
-		return ask[ResultPart[Found]](ctx, c.connection, http.MethodGet,
-			envPath(env, "results/"+hash), nil)
-	})
-}
-
-// literal returns a value of an attribute in the form that documents need for it: a value that
-// looks like a reference is wrapped.
-func literal(v any) any {
-	if looksLikeReference(v) {
-		return map[string]any{"value": written(v)}
-	}
-	return written(v)
-}
-
-// looksLikeReference reports whether a document would interpret a value as a reference.
-func looksLikeReference(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, form := range []string{"file", "secret", "parameter", "fact", "value"} {
-			if _, has := v[form]; has {
-				return true
-			}
-		}
-		for _, e := range v {
-			if looksLikeReference(e) {
-				return true
-			}
-		}
-	case []any:
-		for _, e := range v {
-			if looksLikeReference(e) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// written returns a value as the encoders write it. References are written in their own forms.
-func written(v any) any {
-	return resource.Map(v, func(v any) any {
-		switch v := v.(type) {
-		case *big.Int:
-			return json.Number(v.String())
-		case float64:
-			if text, err := resource.CanonicalValue(v); err == nil {
-				return json.Number(text) // 2.0 stays a float
-			}
-			return v
-		case resource.File:
-			return map[string]any{"file": FilesDir + "/" + v.Hash}
-		case resource.Secret:
-			out := map[string]any{"secret": v.Source}
-			if v.Version != "" {
-				out["version"] = v.Version
-			}
-			return out
-		case resource.Parameter:
-			return map[string]any{"parameter": v.Name}
-		case resource.Fact:
-			return map[string]any{"fact": v.Name, "of": string(v.Of)}
-		}
-		return v
+		return client.Ask[ResultPart[Found]](ctx, c.Conn, http.MethodGet,
+			wire.EnvironmentPath(env, "results/"+hash), nil)
 	})
 }

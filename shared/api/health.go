@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -65,8 +66,8 @@ func (s *resourceService) Health(ctx context.Context, env string) (Health, error
 		for _, r := range g {
 			if len(out.Single) < maxSingle {
 				out.Single = append(out.Single,
-					Problem{r.ID, r.Status(), r.Reason, timeOrNil(r.NextAt),
-						orEmpty(because[r.ID])})
+					Problem{r.ID, r.Status(), r.Reason, wire.TimeOrNil(r.NextAt),
+						wire.OrEmpty(because[r.ID])})
 			}
 		}
 	}
@@ -151,12 +152,12 @@ func groupOf(
 	}
 	slices.Sort(skipped)
 	skipped = slices.Compact(skipped)
-	out := Group{ID: r.ID, Status: r.Status(), Reason: r.Reason, NextAt: timeOrNil(r.NextAt),
+	out := Group{ID: r.ID, Status: r.Status(), Reason: r.Reason, NextAt: wire.TimeOrNil(r.NextAt),
 		Count: len(g), NotDone: len(skipped),
-		FirstNot: orEmpty(skipped[:min(len(skipped), maxNotDone)])}
+		FirstNot: wire.OrEmpty(skipped[:min(len(skipped), maxNotDone)])}
 	if out.Status == state.StatusUnavailable {
 		out.Agent = r.ID.Agent()
-		out.Since = timeOrNil(reached[out.Agent])
+		out.Since = wire.TimeOrNil(reached[out.Agent])
 	}
 	if len(r.Missing) > 0 {
 		out.Parameter = lacks[r.Missing[0]].parameter

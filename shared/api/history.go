@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/api/document"
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
@@ -19,26 +21,6 @@ type Described struct {
 	// Agents have the form of documents.
 	Agents map[string]map[string]any `json:"agents"`
 }
-
-// Description is a resource of a version in the form of documents.
-type Description struct {
-	ID             resource.ID    `json:"id"`
-	Type           string         `json:"type"`
-	Agent          string         `json:"agent"`
-	Attributes     map[string]any `json:"attributes"`
-	Requires       []resource.ID  `json:"requires"`
-	Set            string         `json:"set"`
-	Purged         bool           `json:"purged"`
-	PurgeOnDelete  bool           `json:"purge_on_delete"`
-	ReportOnly     bool           `json:"report_only"`
-	SendEvent      bool           `json:"send_event"`
-	ReceiveEvents  bool           `json:"receive_events"`
-	PreventDestroy bool           `json:"prevent_destroy"`
-}
-
-// FilesDir is the directory of files beside the document of a version. The document refers to them
-// there by their hashes.
-const FilesDir = "files"
 
 // maxFetched is how many bytes of a file can be fetched over the API.
 const maxFetched = 4 << 20
@@ -133,9 +115,9 @@ func (s *versionService) Described(ctx context.Context, env string, number int) 
 		return Described{}, err
 	}
 	d := Described{versionOf(&v, state.Released), map[string]map[string]any{}}
-	d.InForce = orEmpty(inForce(all, state)[number])
+	d.InForce = wire.OrEmpty(inForce(all, state)[number])
 	for _, a := range v.Agents {
-		if about := describeAgent(a); about != nil {
+		if about := document.Agent(a); about != nil {
 			d.Agents[a.Name] = about
 		}
 	}
@@ -144,7 +126,7 @@ func (s *versionService) Described(ctx context.Context, env string, number int) 
 
 // Descriptions implements Home.
 func (s *versionService) Descriptions(
-	ctx context.Context, env string, number int, id resource.ID, f func(*Description) error,
+	ctx context.Context, env string, number int, id resource.ID, f func(*document.Description) error,
 ) error {
 	for part := 0; ; {
 		items, next, err := s.descriptions(ctx, env, number, id, part)
@@ -166,7 +148,7 @@ func (s *versionService) Descriptions(
 // or one resource; 0: there are no more.
 func (s *versionService) descriptions(
 	ctx context.Context, env string, number int, id resource.ID, n int,
-) ([]Description, int, error) {
+) ([]document.Description, int, error) {
 	v, err := s.Env.Engine.VersionOf(ctx, env, number)
 	if err != nil {
 		return nil, 0, err
@@ -176,30 +158,17 @@ func (s *versionService) descriptions(
 		if err != nil {
 			return nil, 0, err
 		}
-		return []Description{describe(&r)}, 0, nil
+		return []document.Description{document.Describe(&r)}, 0, nil
 	}
 	part, err := s.Env.Engine.VersionPart(ctx, &v, n)
 	if err != nil {
 		return nil, 0, err
 	}
-	out := make([]Description, len(part.Resources))
+	out := make([]document.Description, len(part.Resources))
 	for i := range part.Resources {
-		out[i] = describe(&part.Resources[i])
+		out[i] = document.Describe(&part.Resources[i])
 	}
 	return out, part.Next, nil
-}
-
-// describe converts a resource to the form of documents.
-func describe(r *resource.Resource) Description {
-	d := Description{ID: r.ID, Type: r.Type, Agent: r.Agent, Attributes: map[string]any{},
-		Requires: orEmpty(r.Requires), Set: r.Set, Purged: r.Purged,
-		PurgeOnDelete: r.PurgeOnDelete, ReportOnly: r.ReportOnly, SendEvent: r.SendEvent,
-		PreventDestroy: r.PreventDestroy,
-		ReceiveEvents:  r.ReceiveEvents}
-	for name, v := range r.Attributes {
-		d.Attributes[name] = literal(v)
-	}
-	return d
 }
 
 // maxLooked is how many earlier actions are searched for one that has read the thing.
@@ -236,7 +205,7 @@ func (d *Detail) attributes(row *state.Row, last *Action) {
 	if err != nil {
 		return
 	}
-	d.Desired = describe(res).Attributes
+	d.Desired = document.Describe(res).Attributes
 	if last == nil {
 		return
 	}
@@ -294,7 +263,7 @@ func (s *resourceService) Forget(ctx context.Context, env string, f Forgetting) 
 		ids, err = s.Env.Engine.ForgetAgent(ctx, env, f.Agent)
 	}
 	s.Env.changed(env)
-	return Forgotten{len(ids), orEmpty(ids[:min(len(ids), maxForgotten)])}, err
+	return Forgotten{len(ids), wire.OrEmpty(ids[:min(len(ids), maxForgotten)])}, err
 }
 
 // forgetMatching forgets the resources that the terms of a filter select and that left the model.

@@ -19,6 +19,7 @@ import (
 	"context"
 	"time"
 
+	"southbound/shared/api/document"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
@@ -131,7 +132,7 @@ type VersionReader interface {
 	// Descriptions calls f for the resources of a version in the form of documents, in no order.
 	// With an id it calls f for that resource, NotFound if there is none; otherwise for all.
 	Descriptions(ctx context.Context, env string, number int, id resource.ID,
-		f func(*Description) error) error
+		f func(*document.Description) error) error
 	// VersionFile returns the bytes of a file to which resources of a version refer; NotFound if
 	// they refer to no such file.
 	VersionFile(ctx context.Context, env string, number int, hash string) ([]byte, error)

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"southbound/shared/api/chunk"
+	"southbound/shared/api/client"
+	"southbound/shared/api/problem"
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/patience"
@@ -44,12 +47,12 @@ const (
 
 // JobState is the state of a job, as the API returns it.
 type JobState struct {
-	ID    string    `json:"id"`
-	State string    `json:"state" enum:"running,done,failed"`
-	Found int       `json:"found" doc:"number of compared things so far"`
-	Left  []string  `json:"left" doc:"some of the agents whose comparison is not complete"`
-	Done  *ReadDone `json:"done,omitempty"`
-	Error *Failure  `json:"error,omitempty"`
+	ID    string           `json:"id"`
+	State string           `json:"state" enum:"running,done,failed"`
+	Found int              `json:"found" doc:"number of compared things so far"`
+	Left  []string         `json:"left" doc:"some of the agents whose comparison is not complete"`
+	Done  *ReadDone        `json:"done,omitempty"`
+	Error *problem.Failure `json:"error,omitempty"`
 }
 
 // The states of a job.
@@ -89,8 +92,8 @@ func jobKey(id string) string { return "job/" + id }
 
 // jobEnd is how a job has ended, as a file keeps it.
 type jobEnd struct {
-	Done  *ReadDone `json:"done,omitempty"`
-	Error *Failure  `json:"error,omitempty"`
+	Done  *ReadDone        `json:"done,omitempty"`
+	Error *problem.Failure `json:"error,omitempty"`
 }
 
 func noJob() error {
@@ -151,7 +154,7 @@ func (s *jobService) crowded(ctx context.Context, h *heldJob) error {
 	for i := range all {
 		var rec jobRecord
 		job, _, part := strings.Cut(strings.TrimPrefix(all[i].ID, jobKey("")), "/")
-		if decode(all[i].Body, &rec) != nil {
+		if wire.Decode(all[i].Body, &rec) != nil {
 			continue
 		}
 		over[job] = over[job] || !part && rec.over()
@@ -195,7 +198,7 @@ func (s *jobService) read(ctx context.Context, job ReadJob) (ReadDone, error) {
 	_, _ = rand.Read(id) // it never fails
 	env, name := job.Environment, hex.EncodeToString(id)
 	now, err := s.AskJob(ctx, env, name, job)
-	for pause := firstPause; err == nil && now.State == JobRunning; pause = min(2*pause, longAsk) {
+	for pause := client.FirstPause; err == nil && now.State == JobRunning; pause = min(2*pause, longAsk) {
 		left, limited := patience.Left(ctx)
 		late := limited && left < pause+answerIn
 		if late || s.Env.Engine.Clock.Sleep(ctx, pause) != nil {
@@ -210,7 +213,7 @@ func (s *jobService) read(ctx context.Context, job ReadJob) (ReadDone, error) {
 	case err != nil:
 		return ReadDone{}, err
 	case now.Error != nil:
-		return ReadDone{}, now.Error.err(nil)
+		return ReadDone{}, now.Error.AsError(nil)
 	}
 	return *now.Done, nil
 }
@@ -277,7 +280,7 @@ func (s *jobService) DropJob(ctx context.Context, env, id string) (JobState, err
 
 // sofar returns the number of findings, and the agents that are not compared yet.
 func (h *heldJob) sofar(parts []*heldJob) (found int, left []string) {
-	found, left = h.rec.Count, slices.Clone(orEmpty(h.rec.Left))
+	found, left = h.rec.Count, slices.Clone(wire.OrEmpty(h.rec.Left))
 	for _, p := range parts {
 		found += p.rec.Count
 		if p.rec.over() {
@@ -334,7 +337,7 @@ func (s *jobService) heldWhole(ctx context.Context, env, id string) (h *heldJob,
 		if one.id != id && !strings.HasPrefix(one.id, id+"/") {
 			continue
 		}
-		if err := decode(one.job.Body, &one.rec); err != nil {
+		if err := wire.Decode(one.job.Body, &one.rec); err != nil {
 			return nil, nil, err
 		}
 		if one.id == id {
@@ -352,7 +355,7 @@ func (s *jobService) heldWhole(ctx context.Context, env, id string) (h *heldJob,
 // write stores the record. It returns Conflict if the record has changed since it was read.
 func (h *heldJob) write(ctx context.Context) error {
 	var err error
-	if h.job.Body, err = encode(h.rec); err != nil {
+	if h.job.Body, err = wire.Encode(h.rec); err != nil {
 		return err
 	}
 	rev, err := h.s.Jobs.PutJob(ctx, h.env, h.job, h.s.Env.Engine.Clock.Now())
@@ -365,13 +368,13 @@ func (h *heldJob) write(ctx context.Context) error {
 // end ends the job, with its result or with an error.
 func (h *heldJob) end(ctx context.Context, e jobEnd, why error) error {
 	if why != nil {
-		failure := FailureOf(why)
+		failure := problem.FailureOf(why)
 		e = jobEnd{Error: &failure}
 	}
 	h.rec.Worker = ""
 	if h.rec.Part != nil {
 		if e.Error != nil { // the size of a record is limited
-			e.Error.Problems = []Wrong{}
+			e.Error.Problems = []problem.Wrong{}
 			e.Error.Message = fmt.Sprintf("%.2000s", e.Error.Message)
 			e.Error.Hint = fmt.Sprintf("%.2000s", e.Error.Hint)
 		}
@@ -389,7 +392,7 @@ func (h *heldJob) end(ctx context.Context, e jobEnd, why error) error {
 
 // storeJSON stores a value as a file and returns its hash.
 func (s *jobService) storeJSON(ctx context.Context, v any) (string, error) {
-	text, err := encode(v)
+	text, err := wire.Encode(v)
 	if err != nil {
 		return "", err
 	}
@@ -403,5 +406,5 @@ func (s *jobService) readJSON(ctx context.Context, hash string, v any) error {
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read job", err)
 	}
-	return decode(texts[0], v)
+	return wire.Decode(texts[0], v)
 }

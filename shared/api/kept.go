@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"southbound/shared/api/chunk"
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
@@ -108,7 +109,7 @@ func (k *Kept) Write(to io.Writer) error {
 
 // write writes all entries.
 func (h *keptPlan) write(z *zip.Writer, planned []deploy.PlannedChange, blobs []state.Blob) error {
-	head, err := encode(h)
+	head, err := wire.Encode(h)
 	if err != nil {
 		return err
 	}

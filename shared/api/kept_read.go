@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
@@ -152,7 +153,7 @@ func (k *keptReader) header() error {
 	if err := json.Unmarshal(text, &k.head, json.RejectUnknownMembers(true)); err != nil {
 		return damagedPlan("%s cannot be read: %v", keptHeader, err)
 	}
-	if !ValidEnvironment(k.head.Environment) {
+	if !wire.ValidEnvironment(k.head.Environment) {
 		return damagedPlan("it names no environment")
 	}
 	return nil
@@ -182,7 +183,7 @@ func (k *keptReader) entries(ctx context.Context) error {
 	want := make(map[string]FileSize, len(k.head.Blobs)+1)
 	total := k.head.Shown.Size
 	for _, b := range k.head.Blobs {
-		if !validHash(b.Hash) || b.Size < 0 || b.Size > maxFile {
+		if !wire.ValidHash(b.Hash) || b.Size < 0 || b.Size > maxFile {
 			return damagedPlan("%.12q is not a SHA-256, or its size is out of bounds", b.Hash)
 		}
 		want[keptBlobs+b.Hash] = b

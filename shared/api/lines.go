@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 
+	"southbound/shared/api/problem"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
@@ -93,15 +94,15 @@ type PlanEnd struct {
 	// Agents are the agents that are new or whose address changes.
 	Agents []PlannedAgent `json:"agents,omitempty"`
 	// Refused is why the release of the compared version would be rejected.
-	Refused *Failure `json:"refused,omitempty"`
+	Refused *problem.Failure `json:"refused,omitempty"`
 }
 
 // ErrorLine is an error. If the command was ended early, it has the first of the changes made by
 // then, and the number of the others.
 type ErrorLine struct {
-	Error   Failure   `json:"error"`
-	Changes []Changed `json:"changes,omitempty"`
-	More    int       `json:"more,omitempty"`
+	Error   problem.Failure `json:"error"`
+	Changes []Changed       `json:"changes,omitempty"`
+	More    int             `json:"more,omitempty"`
 }
 
 // StatusLine is the state of an environment.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/shared/api/problem"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
@@ -26,7 +27,7 @@ func TestReadLine(t *testing.T) {
 		Changes: map[string]diff.Diff{"zone": {Current: "a", Desired: "b"}}})
 	for _, want := range []any{
 		r, &step, &PlanEnd{Summary: map[string]int{"update": 1}},
-		&ErrorLine{Error: FailureOf(fault.New(fault.Refused, "apply", "no"))},
+		&ErrorLine{Error: problem.FailureOf(fault.New(fault.Refused, "apply", "no"))},
 		&Resource{ID: "t::T[a,n=x]", Status: state.StatusFailed, Reason: "why"},
 		&StatusLine{Environment: "e", Counts: map[state.Status]int{state.StatusFailed: 1},
 			PausedAgents: []string{}, Agents: []Agent{}, Problems: []Problem{{ID: "t::T[a,n=x]",

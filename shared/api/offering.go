@@ -11,6 +11,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"southbound/shared/api/server"
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -136,15 +138,15 @@ type offerDone struct {
 }
 
 // offerRoutes serves the export of services.
-func offerRoutes(r *router, s *offerService) {
-	serve(r, http.MethodPut, inEnv+"/services", "offerServices",
+func offerRoutes(r *server.Router, s *offerService) {
+	server.Register(r, http.MethodPut, server.EnvironmentPath+"/services", "offerServices",
 		"Make the services of a model that was uploaded those of the environment",
 		func(ctx context.Context, i *struct {
-			InEnvironment
+			server.InEnvironment
 			Body offerAsked
-		}) (*out[offerDone], error) {
+		}) (*server.Out[offerDone], error) {
 			done, err := s.offerUploaded(ctx, i.Env, i.Body)
-			return answer(offerDone{done}, err)
+			return server.Answer(offerDone{done}, err)
 		}, func(op *huma.Operation) { op.Tags = []string{"services"} })
 }
 
@@ -239,12 +241,12 @@ func (c offerRemote) Offer(
 	sum := sha256.Sum256(text)
 	all := state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(text)), Data: text}
 	for again := false; ; again = true {
-		u := &uploads{c: c.connection, env: env, model: &model.Model{}}
+		u := &uploads{c: c.Conn, env: env, model: &model.Model{}}
 		if err := u.store(ctx, []state.Blob{packed, all}); err != nil {
 			return nil, err
 		}
 		var done offerDone
-		err := c.call(ctx, http.MethodPut, envPath(env, "services"),
+		err := c.Call(ctx, http.MethodPut, wire.EnvironmentPath(env, "services"),
 			offerAsked{packed.Hash, all.Hash}, &done)
 		if again || fault.KindOf(err) != fault.NotFound {
 			return done.Services, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/service/inventory"
@@ -296,7 +297,7 @@ func Diagnose(
 			return // the resources themselves are more precise
 		}
 		r := Rejection{
-			At: e.At, Version: e.Version, From: or(e.From), To: or(e.To), Message: e.Message,
+			At: e.At, Version: e.Version, From: wire.Text(e.From), To: wire.Text(e.To), Message: e.Message,
 			More: e.More, Instance: e.Version, Compile: e.ID,
 			Errors: []RejectedBy{{e.Type, e.Message}},
 		}

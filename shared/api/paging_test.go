@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"southbound/shared/api/paging"
 	"southbound/shared/deploy/state"
 )
 
@@ -22,10 +23,10 @@ func TestChangesOfOneInstant(t *testing.T) {
 	list := []state.ParameterChange{change("later", at.Add(1)), change("c", at), change("b", at),
 		change("b", at), change("a", at), change("earlier", at.Add(-1))}
 	var got []string
-	g := KeyPaging{Limit: Limit{Limit: 1}}
+	g := paging.KeyPaging{Limit: paging.Limit{Limit: 1}}
 	for range 20 {
 		now := slices.Clone(list)
-		page, err := pageBehind(now, changeKeys(now), g, nil)
+		page, err := paging.ByKeys(now, changeKeys(now), g, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

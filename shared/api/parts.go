@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"southbound/shared/api/chunk"
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -74,7 +75,7 @@ func (s *jobService) Offered(ctx context.Context, env, agent string) ([]string, 
 	var ids []string
 	for _, job := range all {
 		var rec jobRecord
-		if err := decode(job.Body, &rec); err != nil {
+		if err := wire.Decode(job.Body, &rec); err != nil {
 			return nil, err
 		}
 		if rec.Part != nil && rec.Part.Agent == agent && rec.Worker == "" && !rec.over() &&
@@ -234,11 +235,11 @@ func (w *working) errand(ctx context.Context, have *heldJob,
 // concurrent worker makes it.
 func (w *working) part(ctx context.Context, have *heldJob, agent string,
 	asked partAsked) (*heldJob, error) {
-	text, err := encode(asked)
+	text, err := wire.Encode(asked)
 	if err != nil {
 		return nil, err
 	}
-	b := chunk.Blob(zipped(text))
+	b := chunk.Blob(wire.Gzip(text))
 	if have != nil && have.rec.Asked == b.Hash {
 		return have, nil
 	}
@@ -376,12 +377,12 @@ func pageKey(set string) string { return "found/" + set + "/" }
 // keepPages stores findings as records, which the next write of the part's record names. A crash in
 // between leaves unnamed records that expire; the next runner writes a new set.
 func (w *working) keepPages(ctx context.Context, found any) error {
-	text, err := encode(found)
+	text, err := wire.Encode(found)
 	if err != nil {
 		return err
 	}
 	set := pages{Set: w.s.Env.Engine.NewID()}
-	for part := range slices.Chunk(zipped(text), recordBytes) {
+	for part := range slices.Chunk(wire.Gzip(text), recordBytes) {
 		if set.N == maxPages {
 			return fault.New(fault.Unsupported, "store what was found", "it is larger than %d MB",
 				maxPages*recordBytes/1_000_000).WithHint("compare less with a FILTER")
@@ -438,5 +439,5 @@ func unzip(packed []byte, v any) error {
 	if err != nil {
 		return fault.Wrap(fault.Damaged, "read job", err)
 	}
-	return decode(text, v)
+	return wire.Decode(text, v)
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"southbound/shared/api/paging"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -26,25 +27,25 @@ const (
 // be empty.
 func (s *resourceService) ResourcesPage(
 	ctx context.Context, env string, q ResourceQuery,
-) (Page[Resource], error) {
+) (paging.Page[Resource], error) {
 	filter, err := state.ParseFilter(q.Filter)
 	if err != nil {
-		return Page[Resource]{}, err
+		return paging.Page[Resource]{}, err
 	}
 	claimed, err := s.Env.Engine.Claimed(ctx, env)
 	if err != nil {
-		return Page[Resource]{}, err
+		return paging.Page[Resource]{}, err
 	}
-	p := newPager[Resource](q.Limit)
+	p := paging.NewPager[Resource](q.Limit)
 	after := resource.ID(q.Cursor)
 	for scanned := 0; ; scanned += scanRows {
 		if scanned >= maxScanned {
-			p.page.Next = string(after)
-			return p.page, nil
+			p.Page.Next = string(after)
+			return p.Page, nil
 		}
 		rows, err := s.Env.Engine.State.ScanRows(ctx, env, after, scanRows)
 		if err != nil {
-			return p.page, fault.Wrap(fault.Unknown, "read resources", err)
+			return p.Page, fault.Wrap(fault.Unknown, "read resources", err)
 		}
 		for n := range rows {
 			l := resourceOf(&rows[n], &claimed)
@@ -52,18 +53,18 @@ func (s *resourceService) ResourcesPage(
 				after = l.ID
 				continue
 			}
-			ok, err := p.add(l)
+			ok, err := p.Add(l)
 			if err != nil {
-				return p.page, err
+				return p.Page, err
 			}
 			if !ok {
-				p.page.Next = string(after)
-				return p.page, nil
+				p.Page.Next = string(after)
+				return p.Page, nil
 			}
 			after = l.ID
 		}
 		if len(rows) < scanRows {
-			return p.page, s.Env.known(ctx, env, scanned+len(rows)+len(q.Cursor), nil)
+			return p.Page, s.Env.known(ctx, env, scanned+len(rows)+len(q.Cursor), nil)
 		}
 	}
 }

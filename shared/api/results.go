@@ -1,13 +1,13 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"slices"
 
 	"southbound/shared/api/chunk"
+	"southbound/shared/api/problem"
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
@@ -77,7 +77,7 @@ type ReadDone struct {
 	// Agents are the agents of a plan that are new or whose address changes.
 	Agents []PlannedAgent `json:"agents,omitempty"`
 	// Refused is the error of a release of this version; nil if it would succeed or is in force.
-	Refused *Failure `json:"refused,omitempty"`
+	Refused *problem.Failure `json:"refused,omitempty"`
 	// Found is the result of a discovery.
 	Found *FoundDone `json:"found,omitempty"`
 }
@@ -113,7 +113,7 @@ func resultPart[T any](
 ) (part ResultPart[T], err error) {
 	b, err := s.Result(ctx, hash)
 	if err == nil {
-		err = decode(b, &part)
+		err = wire.Decode(b, &part)
 	}
 	return part, err
 }
@@ -141,7 +141,7 @@ func (s *resultStore) keep(ctx context.Context, d deploy.DryRun) (ReadDone, erro
 	done := ReadDone{Version: d.Version, State: d.State, Covered: d.Covered, Total: len(all),
 		Items: items, Parts: parts, Agents: PlannedAgentsOf(d.Agents)}
 	if d.Refused != nil {
-		f := FailureOf(d.Refused)
+		f := problem.FailureOf(d.Refused)
 		done.Refused = &f
 	}
 	return done, err
@@ -171,7 +171,7 @@ func divide[T any](
 	}
 	size := 0
 	for i := range all {
-		line, err := encode(all[i])
+		line, err := wire.Encode(all[i])
 		if err != nil {
 			return nil, nil, err
 		}
@@ -202,7 +202,7 @@ func divide[T any](
 func (s *resultStore) Result(ctx context.Context, hash string) ([]byte, error) {
 	gone := fault.New(fault.NotFound, "read result", "there is no such result").
 		WithHint("results are kept for a day; ask again")
-	if !validHash(hash) {
+	if !wire.ValidHash(hash) {
 		return nil, gone
 	}
 	f, err := s.Files.Open(ctx, hash)
@@ -235,7 +235,7 @@ func gather(
 		d.Agents = append(d.Agents, deploy.AgentChange(a))
 	}
 	if done.Refused != nil {
-		d.Refused = done.Refused.err(nil)
+		d.Refused = done.Refused.AsError(nil)
 	}
 	items := done.Items
 	for n := 0; ; n++ {
@@ -253,24 +253,6 @@ func gather(
 	}
 }
 
-// encode returns the transferred JSON of a value.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fault.Wrap(fault.Internal, "write answer", err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// decode parses JSON with its numbers in their written form.
-func decode(b []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.UseNumber()
-	return fault.Wrap(fault.Damaged, "read answer", dec.Decode(v))
-}
-
 // Changed is a changed resource.
 type Changed struct {
 	ID         resource.ID `json:"id"`
@@ -285,7 +267,7 @@ const maxReported = 1000
 // Tell records changes in a report.
 func (r *Report) Tell(changes []Changed) {
 	n := min(len(changes), maxReported)
-	r.Changes, r.More = orEmpty(changes[:n]), len(changes)-n
+	r.Changes, r.More = wire.OrEmpty(changes[:n]), len(changes)-n
 }
 
 // Moves are the things whose id has changed.

@@ -6,22 +6,24 @@ import (
 	"strings"
 	"time"
 
+	"southbound/shared/api/paging"
+	"southbound/shared/api/server"
 	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
 // actionRoutes serves actions.
-func actionRoutes(r *router, s *actionService) {
-	serve(r, http.MethodGet, inEnv+"/actions", "actions", "Actions, newest first",
-		func(ctx context.Context, i *actionsIn) (*out[Page[Action]], error) {
-			return answer(s.ActionsPage(ctx, i.Env, i.query()))
+func actionRoutes(r *server.Router, s *actionService) {
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/actions", "actions", "Actions, newest first",
+		func(ctx context.Context, i *actionsIn) (*server.Out[paging.Page[Action]], error) {
+			return server.Answer(s.ActionsPage(ctx, i.Env, i.query()))
 		})
 }
 
 type actionsIn struct {
-	InEnvironment
-	Limit
+	server.InEnvironment
+	paging.Limit
 	Cursor   string    `query:"cursor" minLength:"1" maxLength:"100" doc:"value of next of the previous page: only actions with a smaller id"`
 	Resource string    `query:"resource" minLength:"1" maxLength:"4096" doc:"actions of the resource with this id"`
 	Agent    string    `query:"agent" minLength:"1" maxLength:"255"`

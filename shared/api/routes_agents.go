@@ -3,42 +3,46 @@ package api
 import (
 	"context"
 	"net/http"
+
+	"southbound/shared/api/paging"
+	"southbound/shared/api/server"
+	"southbound/shared/api/wire"
 )
 
 // agentRoutes serves agents.
-func agentRoutes(r *router, s *agentService) {
+func agentRoutes(r *server.Router, s *agentService) {
 	type listIn struct {
-		InEnvironment
-		KeyPaging
+		server.InEnvironment
+		paging.KeyPaging
 	}
-	serve(r, http.MethodGet, inEnv+"/agents", "agents", "Agents, by name",
-		func(ctx context.Context, i *listIn) (*out[Page[Agent]], error) {
-			return answer(s.AgentsPage(ctx, i.Env, i.KeyPaging))
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/agents", "agents", "Agents, by name",
+		func(ctx context.Context, i *listIn) (*server.Out[paging.Page[Agent]], error) {
+			return server.Answer(s.AgentsPage(ctx, i.Env, i.KeyPaging))
 		})
-	serve(r, http.MethodPost, inEnv+"/pause", "pause", "Pause or resume agents",
+	server.Register(r, http.MethodPost, server.EnvironmentPath+"/pause", "pause", "Pause or resume agents",
 		func(ctx context.Context, i *struct {
-			InEnvironment
+			server.InEnvironment
 			Body struct {
 				Agents []string `json:"agents" minItems:"1" maxItems:"1000" minLength:"1" maxLength:"255" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]+$" patternDescription:"text without line breaks and other control characters"`
 				Paused bool     `json:"paused"`
 			}
-		}) (*out[Done], error) {
+		}) (*server.Out[server.Done], error) {
 			err := s.Env.exists(ctx, i.Env)
 			if err == nil {
 				err = s.Pause(ctx, i.Env, i.Body.Paused, i.Body.Agents...)
 			}
-			return answer(Done{true}, err)
+			return server.Answer(server.Done{Done: true}, err)
 		})
-	serve(r, http.MethodPost, inEnv+"/agents/prune", "pruneAgents",
+	server.Register(r, http.MethodPost, server.EnvironmentPath+"/agents/prune", "pruneAgents",
 		"List or remove queues of agents that no longer exist",
 		func(ctx context.Context, i *struct {
-			InEnvironment
+			server.InEnvironment
 			Body struct {
 				Remove bool `json:"remove,omitempty" doc:"false: only list them"`
 			}
-		}) (*out[prunedAgents], error) {
+		}) (*server.Out[prunedAgents], error) {
 			agents, err := s.Prune(ctx, i.Env, i.Body.Remove)
-			return answer(prunedAgents{orEmpty(agents)}, err)
+			return server.Answer(prunedAgents{wire.OrEmpty(agents)}, err)
 		})
 }
 

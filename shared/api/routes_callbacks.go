@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 
+	"southbound/shared/api/server"
+	"southbound/shared/api/wire"
 	"southbound/shared/service/callback"
 	"southbound/shared/service/orders"
 )
@@ -26,7 +28,7 @@ const (
 )
 
 // callbackRoutes serves the webhooks for events of instances.
-func callbackRoutes(r *router, s *orderService, env *environmentService) {
+func callbackRoutes(r *server.Router, s *orderService, env *environmentService) {
 	type registerIn struct {
 		InTenant
 		Body CallbackBody
@@ -36,8 +38,8 @@ func callbackRoutes(r *router, s *orderService, env *environmentService) {
 		func(ctx context.Context, o *orders.Service, i *registerIn) (string, error) {
 			b := &i.Body
 			c, err := o.Register(ctx, i.Env, orders.NewCallback{
-				ID: or(b.ID), URL: b.URL, Service: or(b.Service), Events: b.Events,
-				Level: or(b.Level), Secret: or(b.Secret),
+				ID: wire.Text(b.ID), URL: b.URL, Service: wire.Text(b.Service), Events: b.Events,
+				Level: wire.Text(b.Level), Secret: wire.Text(b.Secret),
 			})
 			return c.ID, err
 		})
@@ -45,7 +47,7 @@ func callbackRoutes(r *router, s *orderService, env *environmentService) {
 		"Addresses that are called, and how the last calls went",
 		func(ctx context.Context, o *orders.Service, i *InTenant) ([]orders.Callback, error) {
 			all, err := o.Registered(ctx, i.Env)
-			return orEmpty(all), env.known(ctx, i.Env, len(all), err)
+			return wire.OrEmpty(all), env.known(ctx, i.Env, len(all), err)
 		})
 	type oneIn struct {
 		InTenant

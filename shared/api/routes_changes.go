@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"southbound/shared/api/server"
+	"southbound/shared/api/wire"
 	"southbound/shared/fault"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
@@ -144,7 +146,7 @@ func (b MetadataBody) flat() (MetadataBody, error) {
 }
 
 // instanceChangeRoutes serves changes of instances.
-func instanceChangeRoutes(r *router, s *orderService) {
+func instanceChangeRoutes(r *server.Router, s *orderService) {
 	type createIn struct {
 		InTenant
 		OfService
@@ -157,7 +159,7 @@ func instanceChangeRoutes(r *router, s *orderService) {
 				Service: i.Service, Version: b.Version, Attributes: b.Attributes,
 				Metadata: b.Metadata, Config: b.Config,
 			}
-			c.ID, c.State = or(b.ID), or(b.State)
+			c.ID, c.State = wire.Text(b.ID), wire.Text(b.State)
 			return o.Create(ctx, i.Env, c)
 		})
 	type updateIn struct {
@@ -220,7 +222,7 @@ func instanceChangeRoutes(r *router, s *orderService) {
 }
 
 // expertRoutes serves changes that no modifier or lifecycle forbids.
-func expertRoutes(r *router, s *orderService) {
+func expertRoutes(r *server.Router, s *orderService) {
 	const path = "/lsm/v2/service_inventory/{service_entity}/{service_id}/expert"
 	type editIn struct {
 		OfInstance
@@ -254,15 +256,7 @@ func expertRoutes(r *router, s *orderService) {
 		})
 }
 
-// or returns a text, "" if s is nil.
-func or(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-func instanceStateRoutes(r *router, s *orderService) {
+func instanceStateRoutes(r *server.Router, s *orderService) {
 	type stateIn struct {
 		OfInstance
 		Seen
@@ -319,7 +313,7 @@ type OfKey struct {
 	Key string `path:"key" minLength:"1" maxLength:"255"`
 }
 
-func instanceSettingRoutes(r *router, s *orderService) {
+func instanceSettingRoutes(r *server.Router, s *orderService) {
 	ordering(r, s, http.MethodGet, instancePath+"/config", "instanceConfig", "Settings of an instance",
 		func(ctx context.Context, o *orders.Service, i *OfInstance) (map[string]bool, error) {
 			one, err := o.Instance(ctx, i.Env, i.ref())

@@ -5,45 +5,48 @@ import (
 	"net/http"
 	"time"
 
+	"southbound/shared/api/paging"
+	"southbound/shared/api/problem"
+	"southbound/shared/api/server"
 	"southbound/shared/deploy"
 )
 
 // environmentRoutes serves environments as a whole.
-func environmentRoutes(r *router, s *environmentService) {
-	serve(r, http.MethodGet, "/v1/environments", "environments", "Names of environments",
-		func(ctx context.Context, g *KeyPaging) (*out[Page[string]], error) {
+func environmentRoutes(r *server.Router, s *environmentService) {
+	server.Register(r, http.MethodGet, "/v1/environments", "environments", "Names of environments",
+		func(ctx context.Context, g *paging.KeyPaging) (*server.Out[paging.Page[string]], error) {
 			list, err := s.Environments(ctx)
-			return answer(pageBy(list, func(name *string) string { return *name }, *g, err))
+			return server.Answer(paging.ByKey(list, func(name *string) string { return *name }, *g, err))
 		})
-	serve(r, http.MethodGet, inEnv+"/progress", "progress", "How far it is",
-		func(ctx context.Context, i *InEnvironment) (*out[Progress], error) {
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/progress", "progress", "How far it is",
+		func(ctx context.Context, i *server.InEnvironment) (*server.Out[Progress], error) {
 			p, err := s.Progress(ctx, i.Env)
-			return answer(p, s.known(ctx, i.Env, p.Last, err))
+			return server.Answer(p, s.known(ctx, i.Env, p.Last, err))
 		})
-	serve(r, http.MethodPost, inEnv+"/halt", "halt",
+	server.Register(r, http.MethodPost, server.EnvironmentPath+"/halt", "halt",
 		"Halt or resume the environment",
 		func(ctx context.Context, i *struct {
-			InEnvironment
+			server.InEnvironment
 			Body struct {
 				Halted bool `json:"halted"`
 			}
-		}) (*out[Done], error) {
+		}) (*server.Out[server.Done], error) {
 			err := s.exists(ctx, i.Env)
 			if err == nil {
 				err = s.Halt(ctx, i.Env, i.Body.Halted)
 			}
-			return answer(Done{true}, err)
+			return server.Answer(server.Done{Done: true}, err)
 		})
-	serve(r, http.MethodPost, inEnv+"/gc", "collectGarbage",
+	server.Register(r, http.MethodPost, server.EnvironmentPath+"/gc", "collectGarbage",
 		"Remove old versions, actions and unused files", func(ctx context.Context, i *struct {
-			InEnvironment
+			server.InEnvironment
 			Body struct {
 				GraceMS int64 `json:"grace_ms,omitempty" minimum:"0" maximum:"31536000000" doc:"age up to which unused files are kept; 0: a day"`
 			}
-		}) (*out[deploy.Collected], error) {
+		}) (*server.Out[deploy.Collected], error) {
 			if err := s.exists(ctx, i.Env); err != nil {
-				return nil, problemOf(err)
+				return nil, problem.Of(err)
 			}
-			return answer(s.Collect(ctx, i.Env, time.Duration(i.Body.GraceMS)*time.Millisecond))
+			return server.Answer(s.Collect(ctx, i.Env, time.Duration(i.Body.GraceMS)*time.Millisecond))
 		})
 }

@@ -3,9 +3,9 @@ package api
 import (
 	"context"
 	"net/http"
-
 	"time"
 
+	"southbound/shared/api/server"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
@@ -60,45 +60,45 @@ type planAsked struct {
 }
 
 type bundleIn struct {
-	InEnvironment
+	server.InEnvironment
 	Body Bundle
 }
 
 // exportRoutes serves exports and releases.
-func exportRoutes(r *router, s *exportService) {
-	serve(r, http.MethodPost, inEnv+"/exports/lookup", "lookupExport",
+func exportRoutes(r *server.Router, s *exportService) {
+	server.Register(r, http.MethodPost, server.EnvironmentPath+"/exports/lookup", "lookupExport",
 		"Compare a fingerprint of inputs with the released version",
 		func(ctx context.Context, i *struct {
-			InEnvironment
+			server.InEnvironment
 			Body struct {
 				Fingerprint string `json:"fingerprint" maxLength:"200"`
 			}
-		}) (*out[KnownDone], error) {
+		}) (*server.Out[KnownDone], error) {
 			x, known, err := s.Known(ctx, i.Env, i.Body.Fingerprint)
 			done := KnownDone{Known: known}
 			if known {
 				e := exportDone(x)
 				done.Exported = &e
 			}
-			return answer(done, err)
+			return server.Answer(done, err)
 		})
-	serve(r, http.MethodPost, inEnv+"/exports", "export", "Store and release an uploaded export",
-		func(ctx context.Context, i *bundleIn) (*out[ExportDone], error) {
+	server.Register(r, http.MethodPost, server.EnvironmentPath+"/exports", "export", "Store and release an uploaded export",
+		func(ctx context.Context, i *bundleIn) (*server.Out[ExportDone], error) {
 			x, err := s.Commit(ctx, i.Env, i.Body)
-			return answer(exportDone(x), err)
-		}, large)
-	serve(r, http.MethodPost, inEnv+"/releases", "release",
+			return server.Answer(exportDone(x), err)
+		}, server.LargeBody)
+	server.Register(r, http.MethodPost, server.EnvironmentPath+"/releases", "release",
 		"Put a stored version in force, an earlier or a later one",
 		func(ctx context.Context, i *struct {
-			InEnvironment
+			server.InEnvironment
 			Body struct {
 				Version int    `json:"version" minimum:"1" maximum:"2147483647"`
 				Author  string `json:"author,omitempty" maxLength:"1000" doc:"author of the release"`
 				Message string `json:"message,omitempty" maxLength:"10000" doc:"why"`
 			}
-		}) (*out[ExportDone], error) {
+		}) (*server.Out[ExportDone], error) {
 			x, err := s.Release(ctx, i.Env, i.Body.Version,
 				Origin{Author: i.Body.Author, Message: i.Body.Message})
-			return answer(exportDone(x), err)
+			return server.Answer(exportDone(x), err)
 		})
 }

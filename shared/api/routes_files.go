@@ -9,6 +9,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"southbound/shared/api/problem"
+	"southbound/shared/api/server"
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
@@ -22,15 +25,15 @@ type uploadsDone struct {
 }
 
 // fileRoutes serves uploads.
-func fileRoutes(r *router, s *fileService) {
-	serve(r, http.MethodPost, inEnv+"/uploads", "askUploads",
+func fileRoutes(r *server.Router, s *fileService) {
+	server.Register(r, http.MethodPost, server.EnvironmentPath+"/uploads", "askUploads",
 		"Which of these files are missing, and how to store them",
 		func(ctx context.Context, i *struct {
-			InEnvironment
+			server.InEnvironment
 			Body uploadsAsked
-		}) (*out[uploadsDone], error) {
+		}) (*server.Out[uploadsDone], error) {
 			ups, err := s.Uploads(ctx, i.Body.Files)
-			return answer(uploadsDone{orEmpty(ups)}, err)
+			return server.Answer(uploadsDone{wire.OrEmpty(ups)}, err)
 		})
 	if s.Sign == nil {
 		putFileRoute(r, s)
@@ -39,7 +42,7 @@ func fileRoutes(r *router, s *fileService) {
 
 // putFile streams a file into the store. Its OpenAPI description is written by hand, since the
 // library does not read the body.
-func putFileRoute(r *router, s *fileService) {
+func putFileRoute(r *server.Router, s *fileService) {
 	op := &huma.Operation{Method: http.MethodPut, Path: "/v1/files/{hash}", OperationID: "putFile",
 		Summary: "Store a file by its SHA-256",
 		Parameters: []*huma.Param{{Name: "hash", In: "path", Required: true,
@@ -47,10 +50,10 @@ func putFileRoute(r *router, s *fileService) {
 		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 			"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}},
 		Responses: map[string]*huma.Response{"204": {Description: "Stored"}}}
-	r.api.OpenAPI().AddOperation(op)
-	r.api.Adapter().Handle(op, func(c huma.Context) {
+	r.API.OpenAPI().AddOperation(op)
+	r.API.Adapter().Handle(op, func(c huma.Context) {
 		if err := s.store(c); err != nil {
-			send(c, problemOf(err))
+			problem.Send(c, problem.Of(err))
 			return
 		}
 		c.SetStatus(http.StatusNoContent)
@@ -59,7 +62,7 @@ func putFileRoute(r *router, s *fileService) {
 
 func (s *fileService) store(c huma.Context) error {
 	hash := c.Param("hash")
-	if !validHash(hash) {
+	if !wire.ValidHash(hash) {
 		return fault.New(fault.Invalid, "store file", "%.80q is not a SHA-256", hash)
 	}
 	if n, err := strconv.ParseInt(c.Header("Content-Length"), 10, 64); err == nil && n > maxFile {
@@ -83,8 +86,8 @@ func (s *fileService) store(c huma.Context) error {
 			opened = true
 			return io.NopCloser(body), nil
 		}}})
-	if err != nil && malformed(body.failed) {
-		return notRead(body.failed)
+	if err != nil && server.Malformed(body.failed) {
+		return server.NotRead(body.failed)
 	}
 	return fault.Wrap(fault.Unknown, "store file", err)
 }

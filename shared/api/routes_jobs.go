@@ -3,6 +3,9 @@ package api
 import (
 	"context"
 	"net/http"
+
+	"southbound/shared/api/problem"
+	"southbound/shared/api/server"
 )
 
 // jobAsked is the request of a job: one of these.
@@ -38,14 +41,14 @@ func (a *jobAsked) job(env string) (ReadJob, bool) {
 
 // InJob holds the path of a request about a job.
 type InJob struct {
-	InEnvironment
+	server.InEnvironment
 	Job string `path:"job" pattern:"^[0-9a-f]{32}$" doc:"id of the job: random, chosen by the client"`
 }
 
 // jobRoutes serves jobs.
-func jobRoutes(r *router, s *jobService) {
-	const path = inEnv + "/jobs/{job}"
-	serve(
+func jobRoutes(r *server.Router, s *jobService) {
+	const path = server.EnvironmentPath + "/jobs/{job}"
+	server.Register(
 		r,
 		http.MethodPut,
 		path,
@@ -54,81 +57,81 @@ func jobRoutes(r *router, s *jobService) {
 		func(ctx context.Context, i *struct {
 			InJob
 			Body jobAsked
-		}) (*out[JobState], error) {
+		}) (*server.Out[JobState], error) {
 			job, is := i.Body.job(i.Env)
 			if !is {
-				return nil, problemWith(
+				return nil, problem.WithStatus(
 					http.StatusUnprocessableEntity,
-					Failure{
+					problem.Failure{
 						Kind:     "invalid",
 						Message:  "ask for one thing: dry_run, plan or discover",
-						Problems: []Wrong{},
+						Problems: []problem.Wrong{},
 					},
 				)
 			}
-			return answer(s.AskJob(ctx, i.Env, i.Job, job))
+			return server.Answer(s.AskJob(ctx, i.Env, i.Job, job))
 		},
-		large,
+		server.LargeBody,
 	)
-	serve(
+	server.Register(
 		r,
 		http.MethodGet,
 		path,
 		"job",
 		"State of a job; a job that rests continues",
-		func(ctx context.Context, i *InJob) (*out[JobState], error) {
-			return answer(s.Job(ctx, i.Env, i.Job))
+		func(ctx context.Context, i *InJob) (*server.Out[JobState], error) {
+			return server.Answer(s.Job(ctx, i.Env, i.Job))
 		},
 	)
-	serve(
+	server.Register(
 		r,
 		http.MethodDelete,
 		path,
 		"dropJob",
 		"Cancel a job",
-		func(ctx context.Context, i *InJob) (*out[JobState], error) {
-			return answer(s.DropJob(ctx, i.Env, i.Job))
+		func(ctx context.Context, i *InJob) (*server.Out[JobState], error) {
+			return server.Answer(s.DropJob(ctx, i.Env, i.Job))
 		},
 	)
 }
 
 // comparisonRoutes serves comparisons for which a request waits.
-func comparisonRoutes(r *router, s *jobService) {
-	serve(r, http.MethodPost, inEnv+"/dryruns", "dryRun",
+func comparisonRoutes(r *server.Router, s *jobService) {
+	server.Register(r, http.MethodPost, server.EnvironmentPath+"/dryruns", "dryRun",
 		"Compare a version with reality, and change nothing", func(ctx context.Context, i *struct {
-			InEnvironment
+			server.InEnvironment
 			Body dryRunAsked
-		}) (*out[ReadDone], error) {
-			return answer(s.read(ctx, ReadJob{Environment: i.Env, Version: i.Body.Version,
+		}) (*server.Out[ReadDone], error) {
+			return server.Answer(s.read(ctx, ReadJob{Environment: i.Env, Version: i.Body.Version,
 				Filter: i.Body.Filter, Whole: i.Body.Whole}))
 		})
-	serve(r, http.MethodPost, inEnv+"/discover", "discoverResources",
+	server.Register(r, http.MethodPost, server.EnvironmentPath+"/discover", "discoverResources",
 		"Describe the things of a type on an agent",
 		func(ctx context.Context, i *struct {
-			InEnvironment
+			server.InEnvironment
 			Body Discover
-		}) (*out[FoundDone], error) {
+		}) (*server.Out[FoundDone], error) {
 			done, err := s.read(ctx, ReadJob{Environment: i.Env, Discover: &i.Body})
 			if err != nil {
-				return nil, problemOf(err)
+				return nil, problem.Of(err)
 			}
-			return answer(*done.Found, nil)
+			return server.Answer(*done.Found, nil)
 		})
 }
 
 // planRoutes serves previews of exports.
-func planRoutes(r *router, s *jobService) {
-	serve(r, http.MethodPost, inEnv+"/plans", "plan",
+func planRoutes(r *server.Router, s *jobService) {
+	server.Register(r, http.MethodPost, server.EnvironmentPath+"/plans", "plan",
 		"Preview an uploaded export", func(ctx context.Context, i *struct {
-			InEnvironment
+			server.InEnvironment
 			Body planAsked
-		}) (*out[ReadDone], error) {
+		}) (*server.Out[ReadDone], error) {
 			if !i.Body.Read {
-				return answer(s.Comparisons.planned(ctx, i.Env, i.Body))
+				return server.Answer(s.Comparisons.planned(ctx, i.Env, i.Body))
 			}
-			return answer(s.read(ctx, ReadJob{Environment: i.Env, Bundle: &i.Body.Bundle,
+			return server.Answer(s.read(ctx, ReadJob{Environment: i.Env, Bundle: &i.Body.Bundle,
 				Whole: i.Body.Whole}))
-		}, large)
+		}, server.LargeBody)
 }
 
 type dryRunAsked struct {

@@ -4,11 +4,15 @@ import (
 	"context"
 	"net/http"
 	"reflect"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"southbound/shared/api/client"
+	"southbound/shared/api/paging"
+	"southbound/shared/api/problem"
+	"southbound/shared/api/server"
+	"southbound/shared/api/wire"
 	"southbound/shared/fault"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/inventory"
@@ -22,9 +26,6 @@ const (
 	maxMigration     = 3*inventory.MaxAttributes + besideAttributes // three sets of attributes
 	maxOrders        = inventory.MaxOrder + besideAttributes        // several instances
 )
-
-// servicesTag marks operations about services.
-const servicesTag = "services"
 
 // longerBody raises the size limit of an operation's body.
 func longerBody(bytes int64) func(*huma.Operation) {
@@ -63,29 +64,24 @@ type Seen struct {
 	Version int64 `query:"current_version" minimum:"1" doc:"version of the instance that the caller has seen"`
 }
 
-// data wraps the answers about services.
-type data[T any] struct {
-	Data T `json:"data"`
-}
-
 // about marks an operation as one of services.
 func about(op *huma.Operation) {
-	op.MaxBodyBytes, op.Tags = maxOrder, []string{servicesTag}
+	op.MaxBodyBytes, op.Tags = maxOrder, []string{server.ServicesTag}
 }
 
 // ordering registers an operation on services.
 func ordering[I, T any](
-	r *router, s *orderService, method, path, id, summary string,
+	r *server.Router, s *orderService, method, path, id, summary string,
 	f func(context.Context, *orders.Service, *I) (T, error), change ...func(*huma.Operation),
 ) {
-	serve(r, method, path, id, summary,
-		func(ctx context.Context, i *I) (*out[data[T]], error) {
+	server.Register(r, method, path, id, summary,
+		func(ctx context.Context, i *I) (*server.Out[client.Data[T]], error) {
 			o, err := s.open()
 			if err != nil {
-				return nil, problemOf(err)
+				return nil, problem.Of(err)
 			}
 			v, err := f(ctx, o, i)
-			return answer(data[T]{v}, err)
+			return server.Answer(client.Data[T]{Data: v}, err)
 		}, append([]func(*huma.Operation){about}, change...)...)
 }
 
@@ -107,7 +103,7 @@ type versionIn struct {
 }
 
 // catalogRoutes serves the services that can be ordered.
-func catalogRoutes(r *router, s *orderService, env *environmentService) {
+func catalogRoutes(r *server.Router, s *orderService, env *environmentService) {
 	notOfferedRoutes(r, s)
 	rolloutRoutes(r, s)
 	for _, v := range []string{"1", "2"} {
@@ -125,12 +121,12 @@ func catalogRoutes(r *router, s *orderService, env *environmentService) {
 	type docsIn struct {
 		Env string `query:"environment" required:"true" pattern:"^[A-Za-z0-9_-]{1,100}$" patternDescription:"1 to 100 letters, digits, - and _"`
 	}
-	serve(r, http.MethodGet, "/lsm/v1/service_catalog_docs", "catalogDocs",
+	server.Register(r, http.MethodGet, "/lsm/v1/service_catalog_docs", "catalogDocs",
 		"An OpenAPI description of the services that can be ordered",
-		func(ctx context.Context, i *docsIn) (*out[map[string]any], error) {
+		func(ctx context.Context, i *docsIn) (*server.Out[map[string]any], error) {
 			o, err := s.open()
 			if err != nil {
-				return nil, problemOf(err)
+				return nil, problem.Of(err)
 			}
 			all, err := o.Catalog(ctx, i.Env, false, false)
 			err = env.known(ctx, i.Env, len(all), err)
@@ -138,7 +134,7 @@ func catalogRoutes(r *router, s *orderService, env *environmentService) {
 			for n := range all {
 				services[n] = all[n].Service
 			}
-			return answer(definition.Docs(i.Env, services), err)
+			return server.Answer(definition.Docs(i.Env, services), err)
 		}, about)
 	one := "/lsm/v2/service_catalog/{service_entity}/{version}"
 	ordering(r, s, http.MethodGet, one, "serviceVersion", "A version of a service",
@@ -161,7 +157,7 @@ func catalogRoutes(r *router, s *orderService, env *environmentService) {
 
 // notOfferedRoutes answers operations of the peer that do not exist here: the error names the
 // alternative. The parameters and bodies of these requests are ignored.
-func notOfferedRoutes(r *router, s *orderService) {
+func notOfferedRoutes(r *server.Router, s *orderService) {
 	const settings = "/lsm/v1/service_catalog/{service_entity}/config"
 	type serviceIn struct {
 		InTenant
@@ -230,8 +226,8 @@ func notOfferedRoutes(r *router, s *orderService) {
 type Listing struct {
 	InTenant
 	OfService
-	ByCreation
-	WithCounts
+	paging.ByCreation
+	paging.WithCounts
 	Limit      int      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"number of instances of a page; a page may have fewer"`
 	Sort       string   `query:"sort" pattern:"^(created_at|last_updated|state|service_identity_attribute_value|id)(\\.(asc|desc))?$"`
 	Progress   bool     `query:"include_deployment_progress"`
@@ -248,9 +244,9 @@ type Listing struct {
 
 // query returns the query that the parameters define.
 func (i *Listing) query() orders.Query {
-	q := orders.Query{Bytes: pageBytes}
-	q.Sort, q.Descending = descends(i.Sort, false)
-	q.Place = placeOf(&i.ByCreation, q.Descending, i.Limit, i.WithCounts)
+	q := orders.Query{Bytes: paging.MaxBytes}
+	q.Sort, q.Descending = paging.Descending(i.Sort, false)
+	q.Place = paging.PlaceOf(&i.ByCreation, q.Descending, i.Limit, i.WithCounts)
 	q.Filter = orders.Filter{
 		States: i.States, ID: i.ID, Identity: i.Identity, Name: i.Name, Empty: i.Empty,
 		NotEmpty: i.NotEmpty, Attributes: map[string]string{},
@@ -273,9 +269,9 @@ func (i *Listing) query() orders.Query {
 
 // Instances is a page of instances.
 type Instances struct {
-	Data     []orders.Instance `json:"data"`
-	Links    Links             `json:"links"`
-	Metadata ListMetadata      `json:"metadata"`
+	Data     []orders.Instance   `json:"data"`
+	Links    paging.Links        `json:"links"`
+	Metadata paging.ListMetadata `json:"metadata"`
 }
 
 const (
@@ -286,25 +282,25 @@ const (
 // listed is the request for a list, with its address.
 type listed struct {
 	Listing
-	linked
+	paging.Linked
 }
 
 // instanceRoutes serves instances.
-func instanceRoutes(r *router, s *orderService, res resourceLister) {
+func instanceRoutes(r *server.Router, s *orderService, res resourceLister) {
 	instanceChangeRoutes(r, s)
 	instanceHistoryRoutes(r, s, res)
-	serve(r, http.MethodGet, inventoryPath, "instances", "Instances of a service",
-		func(ctx context.Context, i *listed) (*out[Instances], error) {
+	server.Register(r, http.MethodGet, inventoryPath, "instances", "Instances of a service",
+		func(ctx context.Context, i *listed) (*server.Out[Instances], error) {
 			o, err := s.open()
 			if err != nil {
-				return nil, problemOf(err)
+				return nil, problem.Of(err)
 			}
 			page, err := o.List(ctx, i.Env, i.query())
 			if err == nil && i.Progress {
 				err = progressOf(ctx, res, i.Env, page.Items)
 			}
-			links, m := around(&i.linked, &page, i.query().Descending, i.Limit, i.WithCounts)
-			return answer(Instances{orEmpty(page.Items), links, m}, err)
+			links, m := paging.Around(&i.Linked, &page, i.query().Descending, i.Limit, i.WithCounts)
+			return server.Answer(Instances{wire.OrEmpty(page.Items), links, m}, err)
 		}, about)
 	type oneIn struct {
 		OfInstance
@@ -457,6 +453,3 @@ func mayBeNull(schemas map[string]*huma.Schema) {
 		}
 	}
 }
-
-// text formats a number of a query.
-func text[N int | int64](n N) string { return strconv.FormatInt(int64(n), 10) }

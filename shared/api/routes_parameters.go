@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"southbound/shared/api/paging"
+	"southbound/shared/api/problem"
+	"southbound/shared/api/server"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/service/orders"
@@ -58,15 +61,15 @@ const (
 
 // KnownParameters is a page of parameters.
 type KnownParameters struct {
-	Data     []KnownParameter `json:"data"`
-	Links    Links            `json:"links"`
-	Metadata ListMetadata     `json:"metadata"`
+	Data     []KnownParameter    `json:"data"`
+	Links    paging.Links        `json:"links"`
+	Metadata paging.ListMetadata `json:"metadata"`
 }
 
 type parametersIn struct {
 	InTenant
-	linked
-	ByNumber
+	paging.Linked
+	paging.ByNumber
 	Limit   int      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"number of parameters of a page"`
 	Sort    string   `query:"sort" pattern:"^(name|source|updated)(\\.(asc|desc))?$"`
 	Names   []string `query:"filter.name,explode" maxItems:"50" nullable:"false" doc:"a part of any of these"`
@@ -84,44 +87,44 @@ func (i *parametersIn) wants(p *state.Parameter) bool {
 }
 
 // publicParameterRoutes serves parameters in the form of the public clients.
-func publicParameterRoutes(r *router, s *parameterService) {
-	serve(r, http.MethodGet, "/api/v2/parameters", "knownParameters",
+func publicParameterRoutes(r *server.Router, s *parameterService) {
+	server.Register(r, http.MethodGet, "/api/v2/parameters", "knownParameters",
 		"Parameters by name, with the values that a model suggests",
-		func(ctx context.Context, i *parametersIn) (*out[KnownParameters], error) {
+		func(ctx context.Context, i *parametersIn) (*server.Out[KnownParameters], error) {
 			all, err := s.Parameters(ctx, i.Env, false)
 			if err = s.Env.known(ctx, i.Env, len(all), err); err != nil {
-				return nil, problemOf(err)
+				return nil, problem.Of(err)
 			}
-			return answer(i.page(all))
+			return server.Answer(i.page(all))
 		}, about)
 	type oneIn struct {
 		InTenant
 		ID string `path:"id" minLength:"1" maxLength:"1024" doc:"the name"`
 	}
-	serve(r, http.MethodGet, onePath, "knownParameter",
+	server.Register(r, http.MethodGet, onePath, "knownParameter",
 		"A parameter, with the values that a model suggests",
-		func(ctx context.Context, i *oneIn) (*out[OneParameter], error) {
+		func(ctx context.Context, i *oneIn) (*server.Out[OneParameter], error) {
 			p, err := s.Parameter(ctx, i.Env, i.ID)
-			return answer(OneParameter{knownParameter(i.Env, &p)}, err)
+			return server.Answer(OneParameter{knownParameter(i.Env, &p)}, err)
 		}, about)
-	serve(r, http.MethodPut, onePath, "setKnownParameter",
+	server.Register(r, http.MethodPut, onePath, "setKnownParameter",
 		"Set a parameter, or the values that it suggests",
-		func(ctx context.Context, i *settingIn) (*out[OneParameter], error) {
+		func(ctx context.Context, i *settingIn) (*server.Out[OneParameter], error) {
 			p, err := s.setKnown(ctx, i)
-			return answer(OneParameter{knownParameter(i.Env, &p)}, err)
+			return server.Answer(OneParameter{knownParameter(i.Env, &p)}, err)
 		}, about)
-	serve(r, http.MethodPut, "/api/v1/parameters", "setKnownParameters",
+	server.Register(r, http.MethodPut, "/api/v1/parameters", "setKnownParameters",
 		"Set several parameters, or none of them",
-		func(ctx context.Context, i *settingsIn) (*out[struct{}], error) {
-			return answer(struct{}{}, s.setSeveral(ctx, i))
+		func(ctx context.Context, i *settingsIn) (*server.Out[struct{}], error) {
+			return server.Answer(struct{}{}, s.setSeveral(ctx, i))
 		}, about)
-	serve(r, http.MethodDelete, onePath, "deleteKnownParameter", "Delete a parameter",
-		func(ctx context.Context, i *oneIn) (*out[Done], error) {
+	server.Register(r, http.MethodDelete, onePath, "deleteKnownParameter", "Delete a parameter",
+		func(ctx context.Context, i *oneIn) (*server.Out[server.Done], error) {
 			_, err := s.Parameter(ctx, i.Env, i.ID)
 			if err == nil {
 				err = s.DeleteParameter(ctx, i.Env, i.ID)
 			}
-			return answer(Done{true}, err)
+			return server.Answer(server.Done{Done: true}, err)
 		}, about)
 }
 
@@ -236,7 +239,7 @@ func (i *parametersIn) page(all []state.Parameter) (KnownParameters, error) {
 	for n := range all {
 		shown[n] = knownParameter(i.Env, &all[n])
 	}
-	by, down := descends(i.Sort, false)
+	by, down := paging.Descending(i.Sort, false)
 	slices.SortStableFunc(shown, func(a, b KnownParameter) int {
 		if down {
 			a, b = b, a
@@ -251,6 +254,6 @@ func (i *parametersIn) page(all []state.Parameter) (KnownParameters, error) {
 	})
 	p := orders.Place{After: i.Start, Before: i.End, Limit: i.Limit, Count: true}
 	page, err := orders.Numbered(shown, p)
-	links, m := around(&i.linked, &page, false, i.Limit, WithCounts{true})
+	links, m := paging.Around(&i.Linked, &page, false, i.Limit, paging.WithCounts{Count: true})
 	return KnownParameters{page.Items, links, m}, err
 }

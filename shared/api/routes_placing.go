@@ -10,6 +10,10 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"southbound/shared/api/paging"
+	"southbound/shared/api/problem"
+	"southbound/shared/api/server"
+	"southbound/shared/api/wire"
 	"southbound/shared/fault"
 	"southbound/shared/service/orders"
 )
@@ -34,9 +38,9 @@ func (value) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 
 type eventsIn struct {
 	OfInstance
-	linked
-	ByNumber
-	WithCounts
+	paging.Linked
+	paging.ByNumber
+	paging.WithCounts
 	Limit        int      `query:"limit" minimum:"1" maximum:"1000" default:"1000"`
 	Sort         string   `query:"sort" pattern:"^timestamp(\\.(asc|desc))?$" doc:"order: newest first, or timestamp.asc"`
 	Sources      []string `query:"filter.source,explode" maxItems:"50" nullable:"false" doc:"any of these"`
@@ -48,9 +52,9 @@ type eventsIn struct {
 
 // query returns the query that the parameters define.
 func (i *eventsIn) query() orders.EventQuery {
-	_, descending := descends(cmp.Or(i.Sort, "timestamp.desc"), true)
+	_, descending := paging.Descending(cmp.Or(i.Sort, "timestamp.desc"), true)
 	return orders.EventQuery{
-		Place:      placeOf(&i.ByNumber, descending, i.Limit, i.WithCounts),
+		Place:      paging.PlaceOf(&i.ByNumber, descending, i.Limit, i.WithCounts),
 		Descending: descending, Sources: i.Sources, Destinations: i.Destinations,
 		Types: i.Types, Versions: i.Versions, Times: i.Times,
 	}
@@ -58,9 +62,9 @@ func (i *eventsIn) query() orders.EventQuery {
 
 type logIn struct {
 	OfInstance
-	linked
-	ByNumber
-	WithCounts
+	paging.Linked
+	paging.ByNumber
+	paging.WithCounts
 	Limit    int      `query:"limit" minimum:"1" maximum:"100" default:"100"`
 	Sort     string   `query:"sort" pattern:"^version(\\.(asc|desc))?$" doc:"order: newest first, or version.asc"`
 	Versions []string `query:"filter.version,explode" maxItems:"10" nullable:"false" pattern:"^((ge:|gt:|le:|lt:)?[0-9]{1,18})?$" patternDescription:"a version, or ge:, gt:, le: or lt: in front of one" doc:"all of these"`
@@ -68,58 +72,58 @@ type logIn struct {
 
 // query returns the query that the parameters define.
 func (i *logIn) query() orders.LogQuery {
-	_, descending := descends(cmp.Or(i.Sort, "version.desc"), true)
+	_, descending := paging.Descending(cmp.Or(i.Sort, "version.desc"), true)
 	return orders.LogQuery{
-		Place:      placeOf(&i.ByNumber, descending, i.Limit, i.WithCounts),
+		Place:      paging.PlaceOf(&i.ByNumber, descending, i.Limit, i.WithCounts),
 		Descending: descending, Versions: i.Versions,
 	}
 }
 
 // InstanceEvents is a page of events.
 type InstanceEvents struct {
-	Data     []orders.Event `json:"data"`
-	Links    Links          `json:"links"`
-	Metadata ListMetadata   `json:"metadata"`
+	Data     []orders.Event      `json:"data"`
+	Links    paging.Links        `json:"links"`
+	Metadata paging.ListMetadata `json:"metadata"`
 }
 
 // InstanceLog is a page of versions of an instance.
 type InstanceLog struct {
-	Data     []orders.LogEntry `json:"data"`
-	Links    Links             `json:"links"`
-	Metadata ListMetadata      `json:"metadata"`
+	Data     []orders.LogEntry   `json:"data"`
+	Links    paging.Links        `json:"links"`
+	Metadata paging.ListMetadata `json:"metadata"`
 }
 
 // instanceHistoryRoutes serves the events and versions of an instance.
-func instanceHistoryRoutes(r *router, s *orderService, res resourceLister) {
-	serve(r, http.MethodGet, instancePath+"/events", "instanceEvents",
+func instanceHistoryRoutes(r *server.Router, s *orderService, res resourceLister) {
+	server.Register(r, http.MethodGet, instancePath+"/events", "instanceEvents",
 		"Events of an instance, newest first",
-		func(ctx context.Context, i *eventsIn) (*out[InstanceEvents], error) {
+		func(ctx context.Context, i *eventsIn) (*server.Out[InstanceEvents], error) {
 			o, err := s.open()
 			if err != nil {
-				return nil, problemOf(err)
+				return nil, problem.Of(err)
 			}
 			q := i.query()
 			page, err := o.Events(ctx, i.Env, i.ref(), q)
-			links, m := around(&i.linked, &page, q.Descending, i.Limit, i.WithCounts)
-			return answer(InstanceEvents{orEmpty(page.Items), links, m}, err)
+			links, m := paging.Around(&i.Linked, &page, q.Descending, i.Limit, i.WithCounts)
+			return server.Answer(InstanceEvents{wire.OrEmpty(page.Items), links, m}, err)
 		}, about)
-	serve(r, http.MethodGet, instancePath+"/log", "instanceLog",
+	server.Register(r, http.MethodGet, instancePath+"/log", "instanceLog",
 		"An instance at its versions, the newest first",
-		func(ctx context.Context, i *logIn) (*out[InstanceLog], error) {
+		func(ctx context.Context, i *logIn) (*server.Out[InstanceLog], error) {
 			o, err := s.open()
 			if err != nil {
-				return nil, problemOf(err)
+				return nil, problem.Of(err)
 			}
 			q := i.query()
 			page, err := o.Log(ctx, i.Env, i.ref(), q)
-			links, m := around(&i.linked, &page, q.Descending, i.Limit, i.WithCounts)
-			return answer(InstanceLog{orEmpty(page.Items), links, m}, err)
+			links, m := paging.Around(&i.Linked, &page, q.Descending, i.Limit, i.WithCounts)
+			return server.Answer(InstanceLog{wire.OrEmpty(page.Items), links, m}, err)
 		}, about)
 	instanceHealthRoutes(r, s, res)
 }
 
 // instanceHealthRoutes serves the resources of an instance, and its problems.
-func instanceHealthRoutes(r *router, s *orderService, res resourceLister) {
+func instanceHealthRoutes(r *server.Router, s *orderService, res resourceLister) {
 	type resourcesIn struct {
 		OfInstance
 		Seen
@@ -188,7 +192,7 @@ type OrderItemBody struct {
 }
 
 // orderRoutes serves orders of several changes.
-func orderRoutes(r *router, s *orderService, env *environmentService) {
+func orderRoutes(r *server.Router, s *orderService, env *environmentService) {
 	type orderIn struct {
 		InTenant
 		Body OrderBody
@@ -207,47 +211,47 @@ func orderRoutes(r *router, s *orderService, env *environmentService) {
 		func(ctx context.Context, o *orders.Service, i *placedIn) (orders.Placed, error) {
 			return o.PlacedOrder(ctx, i.Env, i.ID)
 		})
-	serve(r, http.MethodGet, path, "placedOrders", "Orders and their results",
-		func(ctx context.Context, i *ordersIn) (*out[PlacedOrders], error) {
+	server.Register(r, http.MethodGet, path, "placedOrders", "Orders and their results",
+		func(ctx context.Context, i *ordersIn) (*server.Out[PlacedOrders], error) {
 			o, err := s.open()
 			if err != nil {
-				return nil, problemOf(err)
+				return nil, problem.Of(err)
 			}
-			_, descending := descends(cmp.Or(i.Sort, "created_at.desc"), true)
+			_, descending := paging.Descending(cmp.Or(i.Sort, "created_at.desc"), true)
 			q := orders.OrderQuery{
-				Place:      placeOf(&i.ByTime, descending, i.Limit, i.WithCounts),
+				Place:      paging.PlaceOf(&i.ByTime, descending, i.Limit, i.WithCounts),
 				Descending: descending,
 			}
 			page, err := o.PlacedOrders(ctx, i.Env, q)
 			err = env.known(ctx, i.Env, len(page.Items), err)
-			links, m := around(&i.linked, &page, descending, i.Limit, i.WithCounts)
-			return answer(PlacedOrders{orEmpty(page.Items), links, m}, err)
+			links, m := paging.Around(&i.Linked, &page, descending, i.Limit, i.WithCounts)
+			return server.Answer(PlacedOrders{wire.OrEmpty(page.Items), links, m}, err)
 		}, about)
 }
 
 // ordersIn requests orders.
 type ordersIn struct {
 	InTenant
-	linked
-	ByTime
-	WithCounts
+	paging.Linked
+	paging.ByTime
+	paging.WithCounts
 	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"number of orders of a page"`
 	Sort  string `query:"sort" pattern:"^created_at(\\.(asc|desc))?$" doc:"order: newest first, or created_at.asc"`
 }
 
 // PlacedOrders is a page of orders.
 type PlacedOrders struct {
-	Data     []orders.Placed `json:"data"`
-	Links    Links           `json:"links"`
-	Metadata ListMetadata    `json:"metadata"`
+	Data     []orders.Placed     `json:"data"`
+	Links    paging.Links        `json:"links"`
+	Metadata paging.ListMetadata `json:"metadata"`
 }
 
 // Order converts the body to an order.
 func (b *OrderBody) Order() orders.Order {
-	all := orders.Order{ID: or(b.ID), Description: or(b.Description)}
+	all := orders.Order{ID: wire.Text(b.ID), Description: wire.Text(b.Description)}
 	for _, i := range b.Items {
 		all.Items = append(all.Items, orders.Item{
-			Name: or(i.Instance), Service: i.Service, Action: i.Action, Version: i.Version,
+			Name: wire.Text(i.Instance), Service: i.Service, Action: i.Action, Version: i.Version,
 			Attributes: i.Attributes, Edits: edits(i.Edits), Metadata: i.Metadata, Config: i.Config,
 		})
 	}

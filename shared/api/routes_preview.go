@@ -9,6 +9,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"southbound/shared/api/client"
+	"southbound/shared/api/server"
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
@@ -75,9 +78,9 @@ func (s *previewService) PreviewOrder(
 // previewOf returns the part of a preview that answers show.
 func previewOf(o *preview.Outcome, i orders.Instance) InstancePreview {
 	out := InstancePreview{
-		Instance: i, Path: orEmpty(o.Path), Resources: []PlanLine{}, Leaving: o.Leaving,
+		Instance: i, Path: wire.OrEmpty(o.Path), Resources: []PlanLine{}, Leaving: o.Leaving,
 	}
-	if text, err := json.Marshal(orEmpty([]diag.Problem(o.Problems))); err == nil {
+	if text, err := json.Marshal(wire.OrEmpty([]diag.Problem(o.Problems))); err == nil {
 		out.Problems = text
 	}
 	for n := range o.Planned {
@@ -135,11 +138,11 @@ type DraftBody struct {
 func (b *DraftBody) Draft() orders.Draft {
 	if b.New {
 		return orders.Draft{Create: &orders.Creation{
-			Service: b.Service, ID: or(b.ID), Version: b.Version, State: or(b.State),
+			Service: b.Service, ID: wire.Text(b.ID), Version: b.Version, State: wire.Text(b.State),
 			Attributes: b.Attributes,
 		}}
 	}
-	ref := orders.Ref{Service: b.Service, ID: or(b.ID)}
+	ref := orders.Ref{Service: b.Service, ID: wire.Text(b.ID)}
 	return orders.Draft{
 		Update: orders.Wish{Ref: ref, Version: b.Seen}, Attributes: b.Attributes,
 		Edits: edits(b.Edits),
@@ -156,25 +159,25 @@ type servicesPlanAsked struct {
 const previewPath = "/lsm/v2/service_preview"
 
 // previewRoutes serves previews.
-func previewRoutes(r *router, s *previewService) {
+func previewRoutes(r *server.Router, s *previewService) {
 	type draftIn struct {
 		InTenant
 		Body DraftBody
 	}
-	serve(r, http.MethodPost, previewPath, "previewOrder",
+	server.Register(r, http.MethodPost, previewPath, "previewOrder",
 		"Preview an order without placing it",
-		func(ctx context.Context, i *draftIn) (*out[data[InstancePreview]], error) {
+		func(ctx context.Context, i *draftIn) (*server.Out[client.Data[InstancePreview]], error) {
 			p, err := s.PreviewOrder(ctx, i.Env, i.Body.Draft())
-			return answer(data[InstancePreview]{p}, err)
+			return server.Answer(client.Data[InstancePreview]{Data: p}, err)
 		}, about)
-	serve(r, http.MethodPost, inEnv+"/services/plan", "planServices",
+	server.Register(r, http.MethodPost, server.EnvironmentPath+"/services/plan", "planServices",
 		"Preview instances with an uploaded model",
 		func(ctx context.Context, i *struct {
-			InEnvironment
+			server.InEnvironment
 			Body servicesPlanAsked
-		}) (*out[data[[]InstancePreview]], error) {
+		}) (*server.Out[client.Data[[]InstancePreview]], error) {
 			p, err := s.previewUploaded(ctx, i.Env, i.Body)
-			return answer(data[[]InstancePreview]{p}, err)
+			return server.Answer(client.Data[[]InstancePreview]{Data: p}, err)
 		}, func(op *huma.Operation) { op.Tags = []string{"services"} })
 }
 
@@ -205,12 +208,12 @@ func (c previewRemote) PreviewOrder(
 ) (InstancePreview, error) {
 	b := DraftBody{Attributes: d.Attributes, Edits: editBodies(d.Edits)}
 	if o := d.Create; o != nil {
-		b.New, b.Service, b.ID, b.Version = true, o.Service, orNull(o.ID), o.Version
-		b.State, b.Attributes = orNull(o.State), o.Attributes
+		b.New, b.Service, b.ID, b.Version = true, o.Service, wire.OrNull(o.ID), o.Version
+		b.State, b.Attributes = wire.OrNull(o.State), o.Attributes
 	} else {
 		b.Service, b.ID, b.Seen = d.Update.Service, &d.Update.ID, d.Update.Version
 	}
-	return got[InstancePreview](ctx, c.connection, env, http.MethodPost, previewPath, nil, b)
+	return client.GetData[InstancePreview](ctx, c.Conn, env, http.MethodPost, previewPath, nil, b)
 }
 
 // PreviewModel implements Home.
@@ -227,12 +230,12 @@ func (c previewRemote) PreviewModel(
 	sum := sha256.Sum256(text)
 	defs := state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(text)), Data: text}
 	for again := false; ; again = true {
-		u := &uploads{c: c.connection, env: env, model: &model.Model{}}
+		u := &uploads{c: c.Conn, env: env, model: &model.Model{}}
 		if err := u.store(ctx, []state.Blob{packed, defs}); err != nil {
 			return nil, err
 		}
-		var done data[[]InstancePreview]
-		err := c.call(ctx, http.MethodPost, envPath(env, "services/plan"),
+		var done client.Data[[]InstancePreview]
+		err := c.Call(ctx, http.MethodPost, wire.EnvironmentPath(env, "services/plan"),
 			servicesPlanAsked{packed.Hash, defs.Hash, ids}, &done)
 		if again || fault.KindOf(err) != fault.NotFound {
 			return done.Data, err

@@ -4,57 +4,60 @@ import (
 	"context"
 	"net/http"
 
+	"southbound/shared/api/paging"
+	"southbound/shared/api/problem"
+	"southbound/shared/api/server"
 	"southbound/shared/resource"
 )
 
 // resourceRoutes serves resources, and schedules work on them.
-func resourceRoutes(r *router, s *resourceService) {
-	serve(r, http.MethodGet, inEnv+"/resources", "resources", "Resources, in order of id",
-		func(ctx context.Context, i *resourcesIn) (*out[Page[Resource]], error) {
-			return answer(s.ResourcesPage(ctx, i.Env,
+func resourceRoutes(r *server.Router, s *resourceService) {
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/resources", "resources", "Resources, in order of id",
+		func(ctx context.Context, i *resourcesIn) (*server.Out[paging.Page[Resource]], error) {
+			return server.Answer(s.ResourcesPage(ctx, i.Env,
 				ResourceQuery{Filter: i.Filter, Cursor: i.Cursor, Limit: i.Limit.Limit}))
 		})
-	serve(r, http.MethodGet, inEnv+"/health", "health", "Problems, causes first",
-		func(ctx context.Context, i *InEnvironment) (*out[Health], error) {
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/health", "health", "Problems, causes first",
+		func(ctx context.Context, i *server.InEnvironment) (*server.Out[Health], error) {
 			t, err := s.Health(ctx, i.Env)
 			err = s.Env.known(ctx, i.Env, len(t.Groups), err)
 			t.bound()
-			return answer(t, err)
+			return server.Answer(t, err)
 		})
-	serve(r, http.MethodGet, inEnv+"/resources/{id}", "resource", "One resource",
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/resources/{id}", "resource", "One resource",
 		func(ctx context.Context, i *struct {
-			InEnvironment
+			server.InEnvironment
 			ID string `path:"id" minLength:"1" maxLength:"4096"`
-		}) (*out[Detail], error) {
-			return answer(s.Resource(ctx, i.Env, resource.ID(i.ID)))
+		}) (*server.Out[Detail], error) {
+			return server.Answer(s.Resource(ctx, i.Env, resource.ID(i.ID)))
 		})
 	for _, repair := range []bool{false, true} {
 		name, what := "deploy", "Schedule unfinished resources that match"
 		if repair {
 			name, what = "repair", "Schedule everything that matches to be checked against reality"
 		}
-		serve(r, http.MethodPost, inEnv+"/"+name, name, what,
-			func(ctx context.Context, i *workIn) (*out[Scheduled], error) {
+		server.Register(r, http.MethodPost, server.EnvironmentPath+"/"+name, name, what,
+			func(ctx context.Context, i *workIn) (*server.Out[Scheduled], error) {
 				if err := s.Env.exists(ctx, i.Env); err != nil {
-					return nil, problemOf(err)
+					return nil, problem.Of(err)
 				}
 				n, err := s.Schedule(ctx, i.Env, Work{Filter: i.Body.Filter, Repair: repair,
 					RetryFailed: i.Body.RetryFailed})
-				return answer(Scheduled{n}, err)
+				return server.Answer(Scheduled{n}, err)
 			})
 	}
-	serve(r, http.MethodPost, inEnv+"/forget", "forget",
+	server.Register(r, http.MethodPost, server.EnvironmentPath+"/forget", "forget",
 		"Let go of resources that left the model, or of an agent",
 		func(ctx context.Context, i *struct {
-			InEnvironment
+			server.InEnvironment
 			Body Forgetting
-		}) (*out[Forgotten], error) {
+		}) (*server.Out[Forgotten], error) {
 			if len(i.Body.Filter) > 0 {
 				if err := s.Env.exists(ctx, i.Env); err != nil {
-					return nil, problemOf(err)
+					return nil, problem.Of(err)
 				}
 			}
-			return answer(s.Forget(ctx, i.Env, i.Body))
+			return server.Answer(s.Forget(ctx, i.Env, i.Body))
 		})
 }
 
@@ -64,7 +67,7 @@ type Scheduled struct {
 }
 
 type workIn struct {
-	InEnvironment
+	server.InEnvironment
 	Body struct {
 		Filter      []string `json:"filter,omitempty" maxItems:"20000" doc:"all terms must match, of several agent= any; other keys and an id at most once"`
 		RetryFailed bool     `json:"retry_failed,omitempty"`
@@ -72,8 +75,8 @@ type workIn struct {
 }
 
 type resourcesIn struct {
-	InEnvironment
-	Limit
+	server.InEnvironment
+	paging.Limit
 	Cursor string   `query:"cursor" minLength:"1" maxLength:"4096" doc:"value of next of the previous page: an id"`
 	Filter []string `query:"filter,explode" maxItems:"20" nullable:"false" doc:"all terms must match, of several agent= any; other keys and an id at most once"`
 }

@@ -3,20 +3,23 @@ package api
 import (
 	"context"
 	"net/http"
+
+	"southbound/shared/api/problem"
+	"southbound/shared/api/server"
 )
 
 // resultRoutes serves parts of results.
-func resultRoutes(r *router, s *resultStore) {
-	serve(r, http.MethodGet, inEnv+"/results/{hash}", "result",
+func resultRoutes(r *server.Router, s *resultStore) {
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/results/{hash}", "result",
 		"A part of the answer to a plan or a dry run", func(ctx context.Context, i *struct {
-			InEnvironment
+			server.InEnvironment
 			Hash string `path:"hash" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case"`
-		}) (*rawOut, error) {
+		}) (*server.File, error) {
 			b, err := s.Result(ctx, i.Hash)
 			if err != nil {
-				return nil, problemOf(err)
+				return nil, problem.Of(err)
 			}
-			return &rawOut{"application/json", `"` + i.Hash + `"`,
-				"private, immutable, max-age=86400", b}, nil
+			return &server.File{ContentType: "application/json", ETag: `"` + i.Hash + `"`,
+				CacheControl: "private, immutable, max-age=86400", Body: b}, nil
 		})
 }

@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"net/url"
 
+	"southbound/shared/api/client"
+	"southbound/shared/api/server"
+	"southbound/shared/api/wire"
 	"southbound/shared/service/orders"
 )
 
@@ -22,7 +25,7 @@ const (
 )
 
 // rolloutRoutes serves moves of instances to other definitions and models.
-func rolloutRoutes(r *router, s *orderService) {
+func rolloutRoutes(r *server.Router, s *orderService) {
 	type listIn struct {
 		InTenant
 		OfService
@@ -40,7 +43,7 @@ func rolloutRoutes(r *router, s *orderService) {
 	ordering(r, s, http.MethodPost, instancePath+rolloutPath, "rollOut",
 		"Move an instance to the definition and the model that its version has now, or back",
 		func(ctx context.Context, o *orders.Service, i *rollIn) (orders.Instance, error) {
-			w := orders.Wish{Ref: i.ref(), Version: i.Body.Version, Message: or(i.Body.Message)}
+			w := orders.Wish{Ref: i.ref(), Version: i.Body.Version, Message: wire.Text(i.Body.Message)}
 			return o.Roll(ctx, i.Env, w, i.Body.Back)
 		})
 }
@@ -54,14 +57,14 @@ func (o catalogClient) Rollouts(
 		q = url.Values{"after": {after}}
 	}
 	path := rolloutsPath + url.PathEscape(service) + rolloutPath
-	return got[orders.RolloutPage](ctx, o.c, env, http.MethodGet, path, q, nil)
+	return client.GetData[orders.RolloutPage](ctx, o.c, env, http.MethodGet, path, q, nil)
 }
 
 // Roll implements Orders. A repeated request for a move has no further effect.
 func (o catalogClient) Roll(
 	ctx context.Context, env string, w orders.Wish, back bool,
 ) (orders.Instance, error) {
-	body := RolloutBody{Version: w.Version, Back: back, Message: orNull(w.Message)}
-	return got[orders.Instance](ctx, o.c, env, http.MethodPost, inventoryOf(w.Ref)+rolloutPath, nil,
+	body := RolloutBody{Version: w.Version, Back: back, Message: wire.OrNull(w.Message)}
+	return client.GetData[orders.Instance](ctx, o.c, env, http.MethodPost, inventoryOf(w.Ref)+rolloutPath, nil,
 		body)
 }

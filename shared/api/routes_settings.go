@@ -7,19 +7,21 @@ import (
 	"net/http"
 	"slices"
 
+	"southbound/shared/api/paging"
+	"southbound/shared/api/server"
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy/state"
 )
 
 // InNamed holds the parameters of a request about a parameter.
 type InNamed struct {
-	InEnvironment
+	server.InEnvironment
 	Name string `path:"name" minLength:"1" maxLength:"4096"`
 }
 
 // The path of one parameter, and the suffix for its history.
 const (
-	oneParameter = inEnv + "/parameters/{name}"
-	history      = "/history"
+	oneParameter = server.EnvironmentPath + "/parameters/{name}"
 )
 
 // changeKeys sorts the changes of a parameter, the newest first, and returns their keys. Changes at
@@ -41,48 +43,48 @@ func changeKeys(list []state.ParameterChange) []string {
 }
 
 // parameterRoutes serves parameters and facts.
-func parameterRoutes(r *router, s *parameterService) {
+func parameterRoutes(r *server.Router, s *parameterService) {
 	type listIn struct {
-		InEnvironment
-		KeyPaging
+		server.InEnvironment
+		paging.KeyPaging
 	}
-	serve(r, http.MethodGet, inEnv+"/parameters", "parameters", "Parameters, by name",
-		func(ctx context.Context, i *listIn) (*out[Page[state.Parameter]], error) {
-			return answer(s.ParametersPage(ctx, i.Env, false, i.KeyPaging))
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/parameters", "parameters", "Parameters, by name",
+		func(ctx context.Context, i *listIn) (*server.Out[paging.Page[state.Parameter]], error) {
+			return server.Answer(s.ParametersPage(ctx, i.Env, false, i.KeyPaging))
 		})
-	serve(r, http.MethodGet, inEnv+"/facts", "facts", "Facts, by resource and name",
-		func(ctx context.Context, i *listIn) (*out[Page[state.Parameter]], error) {
-			return answer(s.ParametersPage(ctx, i.Env, true, i.KeyPaging))
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/facts", "facts", "Facts, by resource and name",
+		func(ctx context.Context, i *listIn) (*server.Out[paging.Page[state.Parameter]], error) {
+			return server.Answer(s.ParametersPage(ctx, i.Env, true, i.KeyPaging))
 		})
-	serve(r, http.MethodGet, oneParameter, "parameter", "One parameter",
-		func(ctx context.Context, i *InNamed) (*out[state.Parameter], error) {
-			return answer(s.Parameter(ctx, i.Env, i.Name))
+	server.Register(r, http.MethodGet, oneParameter, "parameter", "One parameter",
+		func(ctx context.Context, i *InNamed) (*server.Out[state.Parameter], error) {
+			return server.Answer(s.Parameter(ctx, i.Env, i.Name))
 		})
-	serve(r, http.MethodGet, oneParameter+history, "parameterHistory",
+	server.Register(r, http.MethodGet, oneParameter+wire.HistorySuffix, "parameterHistory",
 		"History of a parameter, newest first", func(ctx context.Context, i *struct {
 			InNamed
-			KeyPaging
-		}) (*out[Page[state.ParameterChange]], error) {
+			paging.KeyPaging
+		}) (*server.Out[paging.Page[state.ParameterChange]], error) {
 			list, err := s.ParameterHistory(ctx, i.Env, i.Name)
 			err = s.Env.known(ctx, i.Env, len(list), err)
-			return answer(pageBehind(list, changeKeys(list), i.KeyPaging, err))
+			return server.Answer(paging.ByKeys(list, changeKeys(list), i.KeyPaging, err))
 		})
-	serve(r, http.MethodPut, oneParameter, "setParameter", "Set a parameter",
+	server.Register(r, http.MethodPut, oneParameter, "setParameter", "Set a parameter",
 		func(ctx context.Context, i *struct {
-			InEnvironment
+			server.InEnvironment
 			Name string `path:"name" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$" patternDescription:"letters, digits, signs and spaces, without line breaks and other control characters"`
 			Body struct {
 				Value string `json:"value"`
 			}
-		}) (*out[state.Parameter], error) {
-			return answer(s.SetParameter(ctx, i.Env, i.Name, i.Body.Value))
+		}) (*server.Out[state.Parameter], error) {
+			return server.Answer(s.SetParameter(ctx, i.Env, i.Name, i.Body.Value))
 		})
-	serve(r, http.MethodDelete, oneParameter, "deleteParameter", "Delete a parameter",
-		func(ctx context.Context, i *InNamed) (*out[Done], error) {
+	server.Register(r, http.MethodDelete, oneParameter, "deleteParameter", "Delete a parameter",
+		func(ctx context.Context, i *InNamed) (*server.Out[server.Done], error) {
 			err := s.Env.exists(ctx, i.Env)
 			if err == nil {
 				err = s.DeleteParameter(ctx, i.Env, i.Name)
 			}
-			return answer(Done{true}, err)
+			return server.Answer(server.Done{Done: true}, err)
 		})
 }

@@ -4,25 +4,28 @@ import (
 	"context"
 	"net/http"
 
+	"southbound/shared/api/paging"
+	"southbound/shared/api/problem"
+	"southbound/shared/api/server"
 	"southbound/shared/fault"
 )
 
 // typeRoutes serves resource types.
-func typeRoutes(r *router, s *typeService) {
-	serve(r, http.MethodGet, "/v1/types", "types", "Resource types",
-		func(ctx context.Context, g *Paging) (*out[Page[Type]], error) {
+func typeRoutes(r *server.Router, s *typeService) {
+	server.Register(r, http.MethodGet, "/v1/types", "types", "Resource types",
+		func(ctx context.Context, g *paging.Paging) (*server.Out[paging.Page[Type]], error) {
 			list, err := s.Types(ctx)
-			return answer(pageOf(list, *g, err))
+			return server.Answer(paging.FromNumber(list, *g, err))
 		})
-	serve(r, http.MethodGet, "/v1/types/{name}", "type", "One resource type",
+	server.Register(r, http.MethodGet, "/v1/types/{name}", "type", "One resource type",
 		func(ctx context.Context, i *struct {
 			Name string `path:"name" minLength:"1" maxLength:"1000" pattern:"^[A-Za-z0-9_:]+$" patternDescription:"letters, digits, _ and ::"`
-		}) (*out[Type], error) {
+		}) (*server.Out[Type], error) {
 			t, ok := s.Registry.Type(i.Name)
 			if !ok {
-				return nil, problemOf(UnknownType(i.Name, s.Registry.Nearest(i.Name)))
+				return nil, problem.Of(UnknownType(i.Name, s.Registry.Nearest(i.Name)))
 			}
-			return answer(typeOf(t), nil)
+			return server.Answer(typeOf(t), nil)
 		})
 }
 

@@ -5,48 +5,53 @@ import (
 	"net/http"
 	"strconv"
 
+	"southbound/shared/api/document"
+	"southbound/shared/api/paging"
+	"southbound/shared/api/problem"
+	"southbound/shared/api/server"
+	"southbound/shared/api/wire"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
 // versionRoutes serves the stored versions.
-func versionRoutes(r *router, s *versionService) {
-	serve(r, http.MethodGet, inEnv+"/versions", "versions", "Versions, ascending",
+func versionRoutes(r *server.Router, s *versionService) {
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/versions", "versions", "Versions, ascending",
 		func(ctx context.Context, i *struct {
-			InEnvironment
-			Paging
-		}) (*out[Page[Version]], error) {
-			return answer(s.VersionsPage(ctx, i.Env, i.Paging))
+			server.InEnvironment
+			paging.Paging
+		}) (*server.Out[paging.Page[Version]], error) {
+			return server.Answer(s.VersionsPage(ctx, i.Env, i.Paging))
 		})
-	serve(r, http.MethodPost, inEnv+"/diffs", "compareVersions",
+	server.Register(r, http.MethodPost, server.EnvironmentPath+"/diffs", "compareVersions",
 		"Differences of two stored versions", func(ctx context.Context, i *struct {
-			InEnvironment
+			server.InEnvironment
 			Body struct {
 				From  int  `json:"from" minimum:"1" maximum:"2147483647"`
 				To    int  `json:"to" minimum:"1" maximum:"2147483647"`
 				Whole bool `json:"whole,omitempty" doc:"whole values in differences"`
 			}
-		}) (*out[ReadDone], error) {
+		}) (*server.Out[ReadDone], error) {
 			d, err := s.Compare(ctx, i.Env, i.Body.From, i.Body.To, i.Body.Whole)
 			if err != nil {
-				return nil, problemOf(err)
+				return nil, problem.Of(err)
 			}
-			return answer(s.Results.keep(ctx, d))
+			return server.Answer(s.Results.keep(ctx, d))
 		})
-	serve(r, http.MethodGet, inEnv+"/versions/{number}", "version",
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/versions/{number}", "version",
 		"One version, with its agents as documents have them",
-		func(ctx context.Context, i *InVersion) (*out[Described], error) {
-			return answer(s.Described(ctx, i.Env, i.Number))
+		func(ctx context.Context, i *InVersion) (*server.Out[Described], error) {
+			return server.Answer(s.Described(ctx, i.Env, i.Number))
 		})
-	serve(r, http.MethodGet, inEnv+"/versions/{number}/resources", "versionResources",
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/versions/{number}/resources", "versionResources",
 		"Resources of a version as documents have them, in no order", s.descriptionsPage)
-	serve(r, http.MethodGet, inEnv+"/versions/{number}/files/{hash}", "versionFile",
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/versions/{number}/files/{hash}", "versionFile",
 		"A file that resources of a version refer to", s.file)
 }
 
 // InVersion holds the parameters of a request about a stored version.
 type InVersion struct {
-	InEnvironment
+	server.InEnvironment
 	Number int `path:"number" minimum:"1" maximum:"2147483647" doc:"of the version"`
 }
 
@@ -54,7 +59,7 @@ type InVersion struct {
 func (s *versionService) file(ctx context.Context, i *struct {
 	InVersion
 	Hash string `path:"hash" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case"`
-}) (*rawOut, error) {
+}) (*server.File, error) {
 	b, err := s.VersionFile(ctx, i.Env, i.Number, i.Hash)
 	if err == nil && len(b) > maxFetched {
 		err = fault.New(fault.Unsupported, "read file",
@@ -62,10 +67,10 @@ func (s *versionService) file(ctx context.Context, i *struct {
 			WithHint("read it where the files are stored, by its SHA-256")
 	}
 	if err != nil {
-		return nil, problemOf(err)
+		return nil, problem.Of(err)
 	}
-	return &rawOut{"application/octet-stream", `"` + i.Hash + `"`,
-		"private, immutable, max-age=86400", b}, nil
+	return &server.File{ContentType: "application/octet-stream", ETag: `"` + i.Hash + `"`,
+		CacheControl: "private, immutable, max-age=86400", Body: b}, nil
 }
 
 type descriptionsIn struct {
@@ -78,18 +83,18 @@ type descriptionsIn struct {
 // number of parts.
 func (s *versionService) descriptionsPage(
 	ctx context.Context, i *descriptionsIn,
-) (*out[Page[Description]], error) {
+) (*server.Out[paging.Page[document.Description]], error) {
 	n := 0
 	if i.Cursor != "" {
 		var err error
 		if n, err = strconv.Atoi(i.Cursor); err != nil {
-			return nil, problemOf(fault.New(fault.Usage, "", "this is not a cursor of this list"))
+			return nil, problem.Of(fault.New(fault.Usage, "", "this is not a cursor of this list"))
 		}
 	}
 	items, next, err := s.descriptions(ctx, i.Env, i.Number, resource.ID(i.ID), n)
-	page := Page[Description]{Items: orEmpty(items)}
+	page := paging.Page[document.Description]{Items: wire.OrEmpty(items)}
 	if next > 0 {
 		page.Next = strconv.Itoa(next)
 	}
-	return answer(page, err)
+	return server.Answer(page, err)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
@@ -64,7 +65,7 @@ type Config struct {
 	// Previews, if not nil, compiles the effect of orders and models.
 	Previews Previewer
 	// About is the server's description of itself; name, api and openapi are filled in.
-	About Discovery
+	About wire.Discovery
 }
 
 // Service answers from the engine: it has one part for each kind of resource. It is safe for
@@ -85,7 +86,8 @@ type Service struct {
 	*offerService
 	*previewService
 
-	about Discovery
+	results *resultStore
+	about   wire.Discovery
 }
 
 type (
@@ -178,7 +180,7 @@ type (
 // New returns a service.
 func New(c Config) *Service {
 	c.About.Name, c.About.API, c.About.OpenAPI = "southbound", "v1", "/openapi.json"
-	c.About.Auth, c.About.Jobs = cmp.Or(c.About.Auth, AuthNone), c.Jobs != nil
+	c.About.Auth, c.About.Jobs = cmp.Or(c.About.Auth, wire.AuthNone), c.Jobs != nil
 	if c.Agent == nil {
 		c.Agent = transport.Check
 	}
@@ -195,6 +197,7 @@ func New(c Config) *Service {
 		parameterService:   &parameterService{Env: env, History: c.History},
 		orderService:       &orderService{Services: c.Services},
 		offerService:       &offerService{Env: env, Definitions: c.Definitions},
+		results:            results,
 		about:              c.About,
 	}
 	s.resourceService = &resourceService{Env: env, AgentService: s.agentService,
@@ -207,13 +210,6 @@ func New(c Config) *Service {
 		Previews: c.Previews}
 	return s
 }
-
-// The authentication schemes.
-const (
-	AuthBearer = "bearer"
-	AuthSigV4  = "sigv4"
-	AuthNone   = "none"
-)
 
 var _ Home = (*Service)(nil)
 
@@ -242,9 +238,9 @@ func ProgressOf(env string, p deploy.Progress) Progress {
 	out := Progress{Environment: env, Released: p.Env.Released, Last: p.Env.Last,
 		Releasing: p.Env.Releasing, Halted: p.Env.Halted, Counts: p.Counts,
 		Scheduled: p.Scheduled, Left: p.Left,
-		Running: orEmpty(p.Running[:min(len(p.Running), maxRunning)]), RunningCount: len(p.Running),
+		Running: wire.OrEmpty(p.Running[:min(len(p.Running), maxRunning)]), RunningCount: len(p.Running),
 		Interrupted: p.Interrupted[:min(len(p.Interrupted), maxRunning)],
-		Lanes:       orEmpty(p.Lanes),
+		Lanes:       wire.OrEmpty(p.Lanes),
 		Held:        sortedKeys(p.Held), Paused: sortedKeys(p.Paused), Outbox: p.Outbox,
 		Applied: p.Env.Applied}
 	if out.Counts == nil {
@@ -253,24 +249,7 @@ func ProgressOf(env string, p deploy.Progress) Progress {
 	return out
 }
 
-func sortedKeys(m map[string]bool) []string { return orEmpty(slices.Sorted(maps.Keys(m))) }
-
-// orEmpty returns a list that is encoded as [] and never as null.
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
-// timeOrNil returns a time that is encoded as null if it is zero.
-func timeOrNil(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
-}
+func sortedKeys(m map[string]bool) []string { return wire.OrEmpty(slices.Sorted(maps.Keys(m))) }
 
 // Resources implements Home.
 func (s *resourceService) Resources(
@@ -346,9 +325,9 @@ func (s *resourceService) Resource(ctx context.Context, env string, id resource.
 	if err != nil {
 		return Detail{}, err
 	}
-	d := Detail{Resource: resourceOf(&row, &claimed), Requires: orEmpty(requires),
-		RequiredBy: orEmpty(dependants), Causes: orEmpty(row.Causes),
-		NextAt: timeOrNil(row.NextAt), Attempts: row.Attempts}
+	d := Detail{Resource: resourceOf(&row, &claimed), Requires: wire.OrEmpty(requires),
+		RequiredBy: wire.OrEmpty(dependants), Causes: wire.OrEmpty(row.Causes),
+		NextAt: wire.TimeOrNil(row.NextAt), Attempts: row.Attempts}
 	if len(actions) > 0 {
 		d.Last = &actions[0]
 	}
@@ -371,7 +350,7 @@ func (s *versionService) Versions(ctx context.Context, env string) ([]Version, e
 	times := inForce(vs, state)
 	for i := range vs {
 		out[i] = versionOf(&vs[i], state.Released)
-		out[i].InForce = orEmpty(times[vs[i].Number])
+		out[i].InForce = wire.OrEmpty(times[vs[i].Number])
 	}
 	return out, nil
 }
@@ -443,7 +422,7 @@ func TypesOf(r *schema.Registry) []Type {
 }
 
 func typeOf(t *schema.Compiled) Type {
-	l := Type{Name: t.Name, Description: t.Description, Features: orEmpty(t.Features),
+	l := Type{Name: t.Name, Description: t.Description, Features: wire.OrEmpty(t.Features),
 		Providers: providersOf(t), Transports: t.Over(), Attributes: []Attribute{}}
 	for _, at := range t.Attributes {
 		l.Attributes = append(l.Attributes,

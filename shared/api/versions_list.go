@@ -4,32 +4,33 @@ import (
 	"context"
 	"strconv"
 
+	"southbound/shared/api/paging"
 	"southbound/shared/fault"
 )
 
 // VersionsPage returns a page of the versions, ascending. Its cursors are numbers of versions, since
 // old versions are removed.
 func (s *versionService) VersionsPage(
-	ctx context.Context, env string, g Paging,
-) (Page[Version], error) {
+	ctx context.Context, env string, g paging.Paging,
+) (paging.Page[Version], error) {
 	after := 0
 	if g.Cursor != "" {
 		var err error
 		if after, err = strconv.Atoi(g.Cursor); err != nil {
-			return Page[Version]{}, fault.New(fault.Usage, "", "this is not a cursor of this list")
+			return paging.Page[Version]{}, fault.New(fault.Usage, "", "this is not a cursor of this list")
 		}
 	}
 	list, err := s.Versions(ctx, env)
 	err = s.Env.known(ctx, env, len(list), err)
-	p := newPager[Version](g.Limit.Limit)
+	p := paging.NewPager[Version](g.Limit.Limit)
 	for _, v := range list {
 		if v.Version <= after {
 			continue
 		}
-		if ok, _ := p.add(v); !ok {
-			p.page.Next = strconv.Itoa(p.page.Items[len(p.page.Items)-1].Version)
+		if ok, _ := p.Add(v); !ok {
+			p.Page.Next = strconv.Itoa(p.Page.Items[len(p.Page.Items)-1].Version)
 			break
 		}
 	}
-	return p.page, err
+	return p.Page, err
 }

@@ -1,24 +1,16 @@
-package api
+package server
 
 import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"southbound/shared/api/wire"
 )
 
-// segment escapes a name as one segment of a path. It escapes all characters except those that RFC
-// 3986 calls unreserved, since a signature of the path is computed over this form. A name of dots
-// is escaped, too: otherwise it means a folder.
-func segment(name string) string {
-	if strings.Trim(name, ".") == "" {
-		return strings.ReplaceAll(name, ".", "%2E")
-	}
-	return strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
-}
-
-// oneSegment accepts slashes in ids of resources and names of parameters in a path. People write
+// joinSegments accepts slashes in ids of resources and names of parameters in a path. People write
 // them unescaped, and gateways forward a path in which %2F has become a slash.
-func oneSegment(next http.Handler) http.Handler {
+func joinSegments(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u := joined(r.URL); u != nil {
 			other := *r
@@ -40,8 +32,8 @@ func joined(u *url.URL) *url.URL {
 	switch path[4] {
 	case "resources":
 	case "parameters":
-		if whole, is := strings.CutSuffix(name, history); is {
-			name, end = whole, history
+		if whole, is := strings.CutSuffix(name, wire.HistorySuffix); is {
+			name, end = whole, wire.HistorySuffix
 		}
 	default:
 		return nil

@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"context"
@@ -21,10 +21,10 @@ func TestBodiesAtOnce(t *testing.T) {
 		limit        int64
 		asked, among int
 	}{
-		"many short ones":  {servicesTag, maxOrder, 200, bodiesAtOnce},
-		"long ones":        {servicesTag, 1 << 20, 50, bytesAtOnce >> 20},
+		"many short ones":  {ServicesTag, 64 << 10, 200, bodiesAtOnce},
+		"long ones":        {ServicesTag, 1 << 20, 50, bytesAtOnce >> 20},
 		"those of others":  {"other", 1 << 20, 100, 100},
-		"no more than may": {servicesTag, 1 << 10, bodiesAtOnce, bodiesAtOnce},
+		"no more than may": {ServicesTag, 1 << 10, bodiesAtOnce, bodiesAtOnce},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b, goOn := newBodies(), make(chan struct{})

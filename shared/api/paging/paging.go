@@ -1,4 +1,4 @@
-package api
+package paging
 
 import (
 	"cmp"
@@ -7,12 +7,13 @@ import (
 	"strconv"
 	"strings"
 
+	"southbound/shared/api/wire"
 	"southbound/shared/fault"
 )
 
 const (
-	maxPage   = 5000
-	pageBytes = 3 << 20
+	MaxItems = 5000
+	MaxBytes = 3 << 20
 )
 
 // Page is a part of a list. Next, if not empty, is the cursor of the following part.
@@ -32,29 +33,29 @@ type Paging struct {
 	Cursor string `query:"cursor" maxLength:"9" pattern:"^[0-9]+$" doc:"value of next of the previous page"`
 }
 
-// pager makes pages of a bounded number of items and bytes.
-type pager[T any] struct {
-	page  Page[T]
+// Pager makes pages of a bounded number of items and bytes.
+type Pager[T any] struct {
+	Page  Page[T]
 	limit int
 	bytes int
 }
 
-// add adds an item, and reports whether it fit; if not, the page is full.
-func (p *pager[T]) add(v T) (bool, error) {
-	b, err := encode(v)
+// Add adds an item, and reports whether it fit; if not, the page is full.
+func (p *Pager[T]) Add(v T) (bool, error) {
+	b, err := wire.Encode(v)
 	if err != nil {
 		return false, err
 	}
-	if len(p.page.Items) == p.limit || p.bytes+len(b) > pageBytes && p.bytes > 0 {
+	if len(p.Page.Items) == p.limit || p.bytes+len(b) > MaxBytes && p.bytes > 0 {
 		return false, nil
 	}
 	p.bytes += len(b) + 1
-	p.page.Items = append(p.page.Items, v)
+	p.Page.Items = append(p.Page.Items, v)
 	return true, nil
 }
 
-func newPager[T any](limit int) *pager[T] {
-	return &pager[T]{limit: min(max(limit, 1), maxPage), page: Page[T]{Items: []T{}}}
+func NewPager[T any](limit int) *Pager[T] {
+	return &Pager[T]{limit: min(max(limit, 1), MaxItems), Page: Page[T]{Items: []T{}}}
 }
 
 // KeyPaging pages through a list whose cursors are keys of items, so that unchanged items are
@@ -68,9 +69,9 @@ type KeyPaging struct {
 // earlier server returned it, is rejected instead of being used as a key.
 const keyMark = "k"
 
-// pageBy makes the page of the items of a list after the key of a cursor, in the order of their
+// ByKey makes the page of the items of a list after the key of a cursor, in the order of their
 // keys.
-func pageBy[T any](
+func ByKey[T any](
 	list []T, key func(*T) string, g KeyPaging, err error,
 ) (Page[T], error) {
 	slices.SortStableFunc(list, func(a, b T) int { return cmp.Compare(key(&a), key(&b)) })
@@ -78,11 +79,11 @@ func pageBy[T any](
 	for i := range list {
 		keys[i] = key(&list[i])
 	}
-	return pageBehind(list, keys, g, err)
+	return ByKeys(list, keys, g, err)
 }
 
-// pageBehind is pageBy for a list with the keys of its items, which are sorted.
-func pageBehind[T any](
+// ByKeys is pageBy for a list with the keys of its items, which are sorted.
+func ByKeys[T any](
 	list []T, keys []string, g KeyPaging, err error,
 ) (Page[T], error) {
 	digits, is := strings.CutPrefix(g.Cursor, keyMark)
@@ -90,35 +91,35 @@ func pageBehind[T any](
 	if (wrong != nil || is != (g.Cursor != "")) && err == nil {
 		err = fault.New(fault.Usage, "", "this is not a cursor of this list")
 	}
-	p := newPager[T](g.Limit.Limit)
+	p := NewPager[T](g.Limit.Limit)
 	for i := 0; err == nil && i < len(list); i++ {
 		if g.Cursor != "" && keys[i] <= string(after) {
 			continue
 		}
 		var ok bool
-		if ok, err = p.add(list[i]); !ok && err == nil {
-			p.page.Next = keyMark + hex.EncodeToString([]byte(keys[i-1]))
+		if ok, err = p.Add(list[i]); !ok && err == nil {
+			p.Page.Next = keyMark + hex.EncodeToString([]byte(keys[i-1]))
 			break
 		}
 	}
-	return p.page, err
+	return p.Page, err
 }
 
-// pageOf makes the page of a list that never changes. It begins at the number of an item.
-func pageOf[T any](list []T, g Paging, err error) (Page[T], error) {
+// FromNumber makes the page of a list that never changes. It begins at the number of an item.
+func FromNumber[T any](list []T, g Paging, err error) (Page[T], error) {
 	from := 0
 	if g.Cursor != "" && err == nil {
 		if from, err = strconv.Atoi(g.Cursor); err != nil || from < 0 {
 			err = fault.New(fault.Usage, "", "this is not a cursor of this list")
 		}
 	}
-	p := newPager[T](g.Limit.Limit)
+	p := NewPager[T](g.Limit.Limit)
 	for i := min(from, len(list)); err == nil && i < len(list); i++ {
 		var ok bool
-		if ok, err = p.add(list[i]); !ok && err == nil {
-			p.page.Next = strconv.Itoa(i)
+		if ok, err = p.Add(list[i]); !ok && err == nil {
+			p.Page.Next = strconv.Itoa(i)
 			break
 		}
 	}
-	return p.page, err
+	return p.Page, err
 }

@@ -1,4 +1,4 @@
-package api
+package problem
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"southbound/shared/api/wire"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 )
@@ -59,7 +60,7 @@ func FailureOf(err error) Failure {
 		kind, message = fault.Invalid, CountProblems(len(problems)+more)+"; nothing was stored"
 		if len(problems) == 1 {
 			only := problems[0]
-			if _, is := placeless(only.Pos); is {
+			if _, is := Placeless(only.Pos); is {
 				only.Pos = diag.Pos{}
 			}
 			message = only.String()
@@ -83,11 +84,11 @@ const codeResource = "resource"
 func WrongOf(p diag.Problem) Wrong {
 	w := Wrong{File: p.File, Line: p.Line, Column: p.Column, Resource: p.Resource,
 		Attribute: p.Attribute, Code: p.Code, Message: p.Message, Hint: p.Hint}
-	if at, is := placeless(p.Pos); is {
+	if at, is := Placeless(p.Pos); is {
 		w.File, w.Line, w.Place = "", 0, &at
 	}
 	for _, at := range p.Related {
-		if other, is := placeless(at.Pos); is {
+		if other, is := Placeless(at.Pos); is {
 			w.Others = append(w.Others, other)
 		} else {
 			w.Related = append(w.Related, at)
@@ -98,7 +99,7 @@ func WrongOf(p diag.Problem) Wrong {
 		w.Code = codeResource
 	}
 	if w.Code != "" { // these problems have all members
-		w.Related = orEmpty(w.Related)
+		w.Related = wire.OrEmpty(w.Related)
 	}
 	return w
 }
@@ -111,9 +112,9 @@ func CountProblems(n int) string {
 	return fmt.Sprintf("%d problems", n)
 }
 
-// err converts the failure back to an error. where, if not nil, returns the position of the
+// AsError converts the failure back to an error. where, if not nil, returns the position of the
 // resource with an index, or of a part of it.
-func (f Failure) err(where func(at Place) diag.Pos) error {
+func (f Failure) AsError(where func(at Place) diag.Pos) error {
 	if len(f.Problems) == 0 {
 		return &fault.Error{Kind: f.Kind, Message: f.Message, Hint: f.Hint}
 	}
@@ -156,23 +157,23 @@ func (p *ErrorBody) Error() string { return p.Detail }
 func (p *ErrorBody) GetStatus() int { return p.Status }
 
 // ContentType implements huma.ContentTypeFilter.
-func (p *ErrorBody) ContentType(string) string { return problemType }
+func (p *ErrorBody) ContentType(string) string { return MediaType }
 
-const problemType = "application/problem+json"
+const MediaType = "application/problem+json"
 
-func problemOf(err error) *ErrorBody {
+func Of(err error) *ErrorBody {
 	f := FailureOf(err)
-	return problemWith(statusOf(f.Kind), f)
+	return WithStatus(StatusOf(f.Kind), f)
 }
 
-func problemWith(status int, f Failure) *ErrorBody {
+func WithStatus(status int, f Failure) *ErrorBody {
 	return &ErrorBody{
 		"about:blank", http.StatusText(status), status, f.Message, f.text(), f,
 	}
 }
 
-// maxTold is how many problems the text of an error has.
-const maxTold = 10
+// maxListed is how many problems the text of an error has.
+const maxListed = 10
 
 // text returns the failure as one text: its message, the problems if there are several, and the
 // hint.
@@ -180,7 +181,7 @@ func (f *Failure) text() string {
 	out := f.Message
 	if len(f.Problems) > 1 {
 		var all []string
-		for _, w := range f.Problems[:min(len(f.Problems), maxTold)] {
+		for _, w := range f.Problems[:min(len(f.Problems), maxListed)] {
 			all = append(all, diag.Problem{Pos: diag.Pos{File: w.File, Line: w.Line,
 				Column: w.Column}, Resource: w.Resource, Attribute: w.Attribute,
 				Message: w.Message}.String())
@@ -197,8 +198,8 @@ func (f *Failure) text() string {
 	return out
 }
 
-// statusOf returns the status of HTTP for a kind of error.
-func statusOf(kind fault.Kind) int {
+// StatusOf returns the status of HTTP for a kind of error.
+func StatusOf(kind fault.Kind) int {
 	switch kind {
 	case fault.Usage:
 		return http.StatusBadRequest
@@ -224,8 +225,8 @@ func statusOf(kind fault.Kind) int {
 	return http.StatusInternalServerError
 }
 
-// kindOf returns the kind of an error from a status, for answers without a kind.
-func kindOf(status int) fault.Kind {
+// KindOf returns the kind of an error from a status, for answers without a kind.
+func KindOf(status int) fault.Kind {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return fault.Denied
@@ -243,8 +244,8 @@ func kindOf(status int) fault.Kind {
 	return fault.Usage
 }
 
-// ownErrors converts the errors of huma to ours. It omits the sent values: one may be a secret.
-func ownErrors(_ huma.Context, _ string, v any) (any, error) {
+// FromLibrary converts the errors of huma to ours. It omits the sent values: one may be a secret.
+func FromLibrary(_ huma.Context, _ string, v any) (any, error) {
 	e, ok := v.(*huma.ErrorModel)
 	if !ok {
 		return v, nil
@@ -258,6 +259,6 @@ func ownErrors(_ huma.Context, _ string, v any) (any, error) {
 		}
 		fmt.Fprintf(&b, "; %s: %s", d.Location, d.Message)
 	}
-	return problemWith(e.Status, Failure{Kind: kindOf(e.Status), Message: b.String(),
+	return WithStatus(e.Status, Failure{Kind: KindOf(e.Status), Message: b.String(),
 		Hint: "GET /openapi.json describes all operations", Problems: []Wrong{}}), nil
 }

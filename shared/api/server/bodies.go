@@ -1,9 +1,10 @@
-package api
+// Package server serves operations over HTTP: it registers them with their OpenAPI description,
+// reads their requests strictly, and makes answers conditional and compressed.
+package server
 
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,46 +13,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"golang.org/x/sync/semaphore"
 
+	"southbound/shared/api/problem"
 	"southbound/shared/fault"
-	"southbound/shared/patience"
 	"southbound/shared/service/inventory"
 )
-
-// The times that a client has.
-const (
-	refusedTime = time.Second      // for the remaining body of a rejected request
-	bodyTime    = 5 * time.Minute  // for a body of at most 8 MB that is not a file
-	silentTime  = 30 * time.Second // between two pieces of any body
-)
-
-// patient is the body of a request: it limits the time between two pieces, and the total time to
-// that of its context, see patience.Left.
-type patient struct {
-	io.ReadCloser
-	rc  *http.ResponseController
-	ctx context.Context
-}
-
-// Read implements io.Reader.
-func (p patient) Read(b []byte) (int, error) {
-	silent := silentTime
-	if left, limited := patience.Left(p.ctx); limited {
-		silent = min(silent, left)
-	}
-	late := time.Now().Add(silent)
-	// if no deadline can be set, the server has limits of its own
-	_ = p.rc.SetReadDeadline(late)
-	n, err := p.ReadCloser.Read(b)
-	if err != nil { // the server continues to read, to notice that the client disconnects
-		_ = p.rc.SetReadDeadline(time.Time{})
-	}
-	return n, err // io.EOF must stay itself
-}
 
 // The bounds of the bodies of requests about services that are read and handled at the same time.
 const (
@@ -73,12 +42,12 @@ func newBodies() *bodies {
 // bounded rejects bodies whose header announces too many bytes, and makes the others wait.
 func (b *bodies) bounded(c huma.Context, next func(huma.Context)) {
 	op := c.Operation()
-	if op.RequestBody == nil || !slices.Contains(op.Tags, servicesTag) {
+	if op.RequestBody == nil || !slices.Contains(op.Tags, ServicesTag) {
 		next(c)
 		return
 	}
 	if n, err := strconv.ParseInt(c.Header("Content-Length"), 10, 64); err == nil && n >= op.MaxBodyBytes {
-		send(c, tooLong(op))
+		problem.Send(c, tooLong(op))
 		return
 	}
 	ctx := c.Context()
@@ -96,12 +65,12 @@ func (b *bodies) bounded(c huma.Context, next func(huma.Context)) {
 }
 
 // tooLong is the error of a body about services that is longer than its operation permits.
-func tooLong(op *huma.Operation) *ErrorBody {
-	return problemWith(http.StatusRequestEntityTooLarge, Failure{Kind: fault.Invalid,
+func tooLong(op *huma.Operation) *problem.ErrorBody {
+	return problem.WithStatus(http.StatusRequestEntityTooLarge, problem.Failure{Kind: fault.Invalid,
 		Message: fmt.Sprintf("the body has %d bytes or more", op.MaxBodyBytes),
 		Hint: "order several instances, or keep data elsewhere; a set of attributes has at most " +
 			strconv.Itoa(inventory.MaxAttributes) + " bytes of JSON",
-		Problems: []Wrong{}})
+		Problems: []problem.Wrong{}})
 }
 
 // gathered is a request whose body was already read.
@@ -116,9 +85,9 @@ type humaContext huma.Context
 // BodyReader implements huma.Context.
 func (g gathered) BodyReader() io.Reader { return g.body }
 
-// readable reads bodies before the library does: the library reports a body that violates HTTP as a
+// readBody reads bodies before the library does: the library reports a body that violates HTTP as a
 // fault of the server. The library reports all other errors of a body.
-func readable(c huma.Context, next func(huma.Context)) {
+func readBody(c huma.Context, next func(huma.Context)) {
 	op := c.Operation()
 	if op.RequestBody == nil || c.BodyReader() == nil {
 		next(c)
@@ -129,12 +98,12 @@ func readable(c huma.Context, next func(huma.Context)) {
 	if err == nil {
 		_, err = io.Copy(&text, io.LimitReader(from, op.MaxBodyBytes))
 	}
-	if malformed(err) {
-		send(c, problemOf(notRead(err)))
+	if Malformed(err) {
+		problem.Send(c, problem.Of(NotRead(err)))
 		return
 	}
-	if err == nil && slices.Contains(op.Tags, servicesTag) && int64(text.Len()) >= op.MaxBodyBytes {
-		send(c, tooLong(op))
+	if err == nil && slices.Contains(op.Tags, ServicesTag) && int64(text.Len()) >= op.MaxBodyBytes {
+		problem.Send(c, tooLong(op))
 		return
 	}
 	body := io.Reader(&text)
@@ -156,13 +125,13 @@ func unpacked(encoding string, body io.Reader) (io.Reader, error) {
 		WithHint("send the body as it is, or compressed by gzip")
 }
 
-// malformed reports whether an error of reading a body is the client's.
-func malformed(err error) bool {
+// Malformed reports whether an error of reading a body is the client's.
+func Malformed(err error) bool {
 	var slow net.Error
 	return err != nil && (!errors.As(err, &slow) || !slow.Timeout())
 }
 
-func notRead(err error) error {
+func NotRead(err error) error {
 	return fault.Wrap(fault.Usage, "read the body of the request", err)
 }
 
@@ -171,3 +140,6 @@ type failing struct{ err error }
 
 // Read implements io.Reader.
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// ServicesTag marks operations about services.
+const ServicesTag = "services"

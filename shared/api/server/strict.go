@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"southbound/shared/api/problem"
 	"southbound/shared/fault"
 )
 
@@ -28,7 +29,7 @@ func strict() map[string]huma.Format {
 	f := huma.Format{
 		Marshal: func(w io.Writer, v any) error { return huma.DefaultJSONFormat.Marshal(w, v) },
 		Unmarshal: func(data []byte, v any) (err error) {
-			defer func() { err = inWords(err) }()
+			defer func() { err = describeError(err) }()
 			if loose, is := v.(*any); is {
 				if err := json.Unmarshal(data, new(any)); err != nil { // duplicate names
 					return err
@@ -47,8 +48,8 @@ func strict() map[string]huma.Format {
 	return map[string]huma.Format{"application/json": f, "json": f}
 }
 
-// inWords describes an invalid body without naming our types.
-func inWords(err error) error {
+// describeError describes an invalid body without naming our types.
+func describeError(err error) error {
 	var syntax *jsontext.SyntacticError
 	var meaning *json.SemanticError
 	switch {
@@ -120,16 +121,16 @@ func readWhole(dec *jsontext.Decoder) (int64, error) {
 	return int64(n), nil
 }
 
-// notEmpty rejects parameters without a value, if the schema requires one. The library treats them
+// rejectEmpty rejects parameters without a value, if the schema requires one. The library treats them
 // as omitted, and a client that forgot a value would receive everything.
-func notEmpty(c huma.Context, next func(huma.Context)) {
+func rejectEmpty(c huma.Context, next func(huma.Context)) {
 	u := c.URL()
 	if u.RawQuery == "" {
 		next(c)
 		return
 	}
 	asked := u.Query()
-	clients := forClients(c.Operation().Path)
+	clients := problem.ForClients(c.Operation().Path)
 	for _, p := range c.Operation().Parameters {
 		values := asked[p.Name]
 		if clients && strings.HasPrefix(p.Name, "filter.") { // clients send empty filters
@@ -152,9 +153,9 @@ func notEmpty(c huma.Context, next func(huma.Context)) {
 		if values[0] != "" {
 			wrong = "it is there twice"
 		}
-		f := Failure{Kind: fault.Invalid, Message: "query." + p.Name + ": " + wrong,
-			Hint: "GET /openapi.json describes all operations", Problems: []Wrong{}}
-		send(c, problemWith(http.StatusUnprocessableEntity, f))
+		f := problem.Failure{Kind: fault.Invalid, Message: "query." + p.Name + ": " + wrong,
+			Hint: "GET /openapi.json describes all operations", Problems: []problem.Wrong{}}
+		problem.Send(c, problem.WithStatus(http.StatusUnprocessableEntity, f))
 		return
 	}
 	next(queried{c, u, asked})
@@ -172,38 +173,3 @@ func (q queried) URL() url.URL { return q.url }
 
 // Query implements huma.Context.
 func (q queried) Query(name string) string { return q.asked.Get(name) }
-
-// send writes an error, in place of the library.
-func send(c huma.Context, p *ErrorBody) {
-	c.SetHeader("Content-Type", problemType)
-	c.SetStatus(p.Status)
-	if b, err := encode(p); err == nil {
-		_, _ = c.BodyWriter().Write(b)
-	}
-}
-
-// noSuch answers requests that match no route: if the address is known, with its methods.
-func noSuch(mux *http.ServeMux) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var allowed []string
-		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut,
-			http.MethodPost, http.MethodPatch, http.MethodDelete} {
-			other := r.Clone(r.Context())
-			other.Method = method
-			if _, pattern := mux.Handler(other); pattern != "" && pattern != "/" {
-				allowed = append(allowed, method)
-			}
-		}
-		if len(allowed) == 0 {
-			writeProblem(w,
-				problemOf(fault.New(fault.NotFound, "", "there is no such address").
-					WithHint("GET /openapi.json describes all operations")))
-			return
-		}
-		methods := strings.Join(allowed, ", ")
-		w.Header().Set("Allow", methods)
-		writeProblem(w, problemWith(http.StatusMethodNotAllowed,
-			Failure{Kind: fault.Usage, Message: "this address is not asked with that method",
-				Hint: "use " + methods, Problems: []Wrong{}}))
-	})
-}

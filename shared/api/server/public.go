@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"mime"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -14,43 +13,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"southbound/shared/api/problem"
+	"southbound/shared/api/wire"
 	"southbound/shared/fault"
 )
-
-// forClients reports whether public clients of the peer use a path. Requests there differ from
-// those of our own client in four ways:
-//
-//   - JSON arrives as text/plain, as a form, or without a type (see oddType)
-//   - the body repeats parameters of the path (see withoutRepeats)
-//   - the body has null for members that our client omits (see withoutRepeats)
-//   - errors have to be application/json exactly (see plainErrors)
-func forClients(path string) bool {
-	return strings.HasPrefix(path, "/lsm/") || strings.HasPrefix(path, "/api/")
-}
-
-// plainErrors writes problems as application/json: public clients decode no other type.
-type plainErrors struct{ http.ResponseWriter }
-
-// WriteHeader implements http.ResponseWriter.
-func (p plainErrors) WriteHeader(status int) {
-	if p.Header().Get("Content-Type") == problemType {
-		p.Header().Set("Content-Type", "application/json")
-	}
-	p.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap is for http.ResponseController.
-func (p plainErrors) Unwrap() http.ResponseWriter { return p.ResponseWriter }
-
-// plain wraps the answers to public clients in plainErrors.
-func plain(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if forClients(r.URL.Path) {
-			w = plainErrors{w}
-		}
-		next.ServeHTTP(w, r)
-	})
-}
 
 // oddType reports whether a content type is one with which public clients send JSON. Web pages of
 // other origins may send these types without a preflight request.
@@ -153,7 +119,7 @@ func withoutRepeats(c huma.Context, s *huma.Schema, text []byte) ([]byte, error)
 	if err != nil {
 		return text, nil //nolint:nilerr // the decoder finds the error again, with its position
 	}
-	repeated := map[string]string{"tid": c.Header(tenant)}
+	repeated := map[string]string{"tid": c.Header(wire.TenantHeader)}
 	for _, p := range c.Operation().Parameters {
 		if p.In == "path" {
 			repeated[p.Name] = c.Param(p.Name)
@@ -192,15 +158,15 @@ func (s sent) Header(name string) string {
 }
 
 // asClients accepts bodies in the form of public clients; see forClients.
-func (r *router) asClients(c huma.Context, next func(huma.Context)) {
+func (r *Router) asClients(c huma.Context, next func(huma.Context)) {
 	op := c.Operation()
-	if op.RequestBody == nil || !forClients(op.Path) {
+	if op.RequestBody == nil || !problem.ForClients(op.Path) {
 		next(c)
 		return
 	}
 	odd := oddType(c.Header("Content-Type"))
 	if odd && !sameOrigin(c) {
-		send(c, problemOf(errCrossSite()))
+		problem.Send(c, problem.Of(errCrossSite()))
 		return
 	}
 	text, err := io.ReadAll(c.BodyReader())
@@ -210,7 +176,7 @@ func (r *router) asClients(c huma.Context, next func(huma.Context)) {
 	}
 	if schema := r.schemaOf(op); schema != nil {
 		if text, err = withoutRepeats(c, schema, text); err != nil {
-			send(c, problemOf(err))
+			problem.Send(c, problem.Of(err))
 			return
 		}
 	}
@@ -223,7 +189,7 @@ func (r *router) asClients(c huma.Context, next func(huma.Context)) {
 }
 
 // schemaOf returns the schema of the body of an operation; nil if it is not JSON.
-func (r *router) schemaOf(op *huma.Operation) *huma.Schema {
+func (r *Router) schemaOf(op *huma.Operation) *huma.Schema {
 	m := op.RequestBody.Content["application/json"]
 	if m == nil {
 		return nil
@@ -231,5 +197,5 @@ func (r *router) schemaOf(op *huma.Operation) *huma.Schema {
 	if m.Schema.Ref == "" {
 		return m.Schema
 	}
-	return r.api.OpenAPI().Components.Schemas.SchemaFromRef(m.Schema.Ref)
+	return r.API.OpenAPI().Components.Schemas.SchemaFromRef(m.Schema.Ref)
 }

@@ -1,4 +1,7 @@
-package api
+// Package paging makes pages of lists: bounded in items and bytes, with cursors that stay valid
+// while the list changes. Every list of the API is paged here, for our clients (Page) and for
+// public clients of the peer (Links, ListMetadata).
+package paging
 
 import (
 	"net/url"
@@ -31,11 +34,11 @@ type WithCounts struct {
 	Count bool `query:"count" default:"true" doc:"count the entries around the page; may cost more than the page itself"`
 }
 
-// linked is a part of a request for a list: links are relative to the requested address.
-type linked struct{ self url.URL }
+// Linked is a part of a request for a list: links are relative to the requested address.
+type Linked struct{ self url.URL }
 
 // Resolve implements huma.Resolver.
-func (l *linked) Resolve(c huma.Context) []error {
+func (l *Linked) Resolve(c huma.Context) []error {
 	l.self = c.URL()
 	return nil
 }
@@ -67,8 +70,8 @@ type ByTime struct {
 
 func (b *ByTime) places() (start, end string) { return b.Start, b.End }
 
-// placeOf returns the place in a request for a list.
-func placeOf(at atPlaces, descending bool, limit int, c WithCounts) orders.Place {
+// PlaceOf returns the place in a request for a list.
+func PlaceOf(at atPlaces, descending bool, limit int, c WithCounts) orders.Place {
 	p := orders.Place{Limit: limit, Count: c.Count}
 	p.After, p.Before = at.places()
 	if descending {
@@ -77,8 +80,8 @@ func placeOf(at atPlaces, descending bool, limit int, c WithCounts) orders.Place
 	return p
 }
 
-// descends parses the order of a list: by is the sort key, "" if sort is empty.
-func descends(sort string, otherwise bool) (by string, descending bool) {
+// Descending parses the order of a list: by is the sort key, "" if sort is empty.
+func Descending(sort string, otherwise bool) (by string, descending bool) {
 	by, way, said := strings.Cut(sort, ".")
 	if sort == "" {
 		return "", otherwise
@@ -86,9 +89,9 @@ func descends(sort string, otherwise bool) (by string, descending bool) {
 	return by, said && way == "desc"
 }
 
-// around returns the links and the metadata of a page.
-func around[T any](
-	l *linked, p *orders.Part[T], descending bool, limit int, c WithCounts,
+// Around returns the links and the metadata of a page.
+func Around[T any](
+	l *Linked, p *orders.Part[T], descending bool, limit int, c WithCounts,
 ) (Links, ListMetadata) {
 	q := l.self.Query()
 	start, end := q.Get("start"), q.Get("end")
@@ -125,8 +128,8 @@ func around[T any](
 	return links, m
 }
 
-// part returns an answer as a part of a list.
-func part[T any](items []T, links Links, m ListMetadata) orders.Part[T] {
+// PartOf returns an answer as a part of a list.
+func PartOf[T any](items []T, links Links, m ListMetadata) orders.Part[T] {
 	p := orders.Part[T]{Items: items, Next: placeIn(links.Next), Prev: placeIn(links.Prev)}
 	for from, to := range map[*int]*int{
 		m.Total: &p.Total, m.Before: &p.Before, m.After: &p.After,
@@ -151,8 +154,8 @@ func placeIn(link string) string {
 	return q.Get("start")
 }
 
-// inPlace adds a place to the query of a request for a list, in which it is the last parameter.
-func inPlace(q url.Values, p *orders.Place, descending bool) {
+// SetPlace adds a place to the query of a request for a list, in which it is the last parameter.
+func SetPlace(q url.Values, p *orders.Place, descending bool) {
 	start, end := p.After, p.Before
 	if descending {
 		start, end = end, start

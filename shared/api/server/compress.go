@@ -1,11 +1,11 @@
-package api
+package server
 
 import (
-	"bytes"
-	"compress/gzip"
 	"net/http"
 	"strconv"
 	"strings"
+
+	"southbound/shared/api/wire"
 )
 
 // minPacked is the size in bytes from which an answer is compressed: an answer that fits into one
@@ -18,7 +18,7 @@ func (b *buffered) send(w http.ResponseWriter, r *http.Request) {
 	if len(body) >= minPacked && h.Get("Content-Encoding") == "" {
 		h.Add("Vary", "Accept-Encoding")
 		if takesGzip(r.Header.Get("Accept-Encoding")) {
-			body = zipped(body)
+			body = wire.Gzip(body)
 			h.Set("Content-Encoding", "gzip")
 			h.Del("Content-Length")
 			if tag := h.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
@@ -30,14 +30,6 @@ func (b *buffered) send(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(b.status)
 	}
 	_, _ = w.Write(body)
-}
-
-func zipped(body []byte) []byte {
-	var out bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // the level is valid
-	_, _ = z.Write(body)                              // writing to memory does not fail
-	_ = z.Close()
-	return out.Bytes()
 }
 
 // takesGzip parses a list such as "br, gzip;q=0.5, *;q=0".

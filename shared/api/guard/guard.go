@@ -1,4 +1,4 @@
-package api
+package guard
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"southbound/shared/api/problem"
 	"southbound/shared/fault"
 	"southbound/shared/patience"
 )
@@ -30,19 +31,19 @@ type Guard struct {
 // Wrap returns a handler that passes admitted requests to next.
 func (g Guard) Wrap(next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(g.Token))
-	return plain(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return problem.ForPublicClients(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)
-		refuse := func(p *ErrorBody) { // the remaining body is not waited for
+		refuse := func(p *problem.ErrorBody) { // the remaining body is not waited for
 			_ = rc.SetReadDeadline(time.Now().Add(refusedTime))
 			w.Header().Set("Connection", "close")
-			writeProblem(w, p)
+			problem.Write(w, p)
 		}
 		if !g.host(r.Host) || !g.origin(r.Header) {
-			refuse(problemWith(http.StatusForbidden,
-				Failure{Kind: fault.Denied,
+			refuse(problem.WithStatus(http.StatusForbidden,
+				problem.Failure{Kind: fault.Denied,
 					Message:  "this server is not asked under that name, or by that page",
 					Hint:     "use the address that `southbound run` printed",
-					Problems: []Wrong{}}))
+					Problems: []problem.Wrong{}}))
 			return
 		}
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -52,11 +53,11 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 			strings.EqualFold(scheme, "Bearer")
 		if !right && !public(r) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="southbound"`)
-			refuse(problemWith(http.StatusUnauthorized,
-				Failure{Kind: fault.Denied, Message: "the token is missing or wrong",
+			refuse(problem.WithStatus(http.StatusUnauthorized,
+				problem.Failure{Kind: fault.Denied, Message: "the token is missing or wrong",
 					Hint: "give --data the data directory of the server, or set " +
 						"SOUTHBOUND_TOKEN",
-					Problems: []Wrong{}}))
+					Problems: []problem.Wrong{}}))
 			return
 		}
 		if r.Body != http.NoBody { // the server drains unread bodies
@@ -66,11 +67,11 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 		case !right: // no public operation has a body
 			_ = rc.SetReadDeadline(time.Now().Add(refusedTime))
 		case strings.HasPrefix(r.URL.Path, "/v1/files/"):
-			r.Body = patient{r.Body, rc, context.Background()}
+			r.Body = timedBody{r.Body, rc, context.Background()}
 		case r.Body != http.NoBody:
 			whole, cancel := patience.WithTimeout(context.Background(), bodyTime)
 			defer cancel()
-			r.Body = patient{r.Body, rc, whole}
+			r.Body = timedBody{r.Body, rc, whole}
 		}
 		next.ServeHTTP(w, r)
 	}))

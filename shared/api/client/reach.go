@@ -1,4 +1,4 @@
-package api
+package client
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const (
 	readTimeout  = 2 * time.Minute
 	writeTimeout = 16 * time.Minute
 	// stallTimeout is how long an upload may transfer no byte before it is canceled.
-	stallTimeout = 2 * time.Minute
+	StallTimeout = 2 * time.Minute
 )
 
 // limitOf is how long a request may take.
@@ -50,54 +50,54 @@ func (r *reach) watch(ctx context.Context) context.Context {
 	})
 }
 
-// going is a request without a time limit while its bytes are transferred.
-type going struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	moved  atomic.Int64
-	far    *reach
+// Transfer is a request without a time limit while its bytes are transferred.
+type Transfer struct {
+	Context context.Context
+	cancel  context.CancelCauseFunc
+	moved   atomic.Int64
+	Reach   *reach
 }
 
-func newGoing(ctx context.Context) *going {
+func NewTransfer(ctx context.Context) *Transfer {
 	far := &reach{}
 	ctx, cancel := context.WithCancelCause(far.watch(ctx))
-	g := &going{ctx: ctx, cancel: cancel, far: far}
+	g := &Transfer{Context: ctx, cancel: cancel, Reach: far}
 	go func() {
-		limit := func() time.Duration { return stallTimeout }
+		limit := func() time.Duration { return StallTimeout }
 		<-patience.Silence(ctx, limit, g.moved.Load)
 		cancel(context.DeadlineExceeded)
 	}()
 	return g
 }
 
-// on records that bytes were transferred.
-func (g *going) on() { g.moved.Add(1) }
+// Moved records that bytes were transferred.
+func (g *Transfer) Moved() { g.moved.Add(1) }
 
-func (g *going) end() { g.cancel(nil) }
+func (g *Transfer) End() { g.cancel(nil) }
 
-// why returns why the request failed: a stall appears to the caller as a canceled request.
-func (g *going) why(err error) error {
-	if cause := context.Cause(g.ctx); cause != nil {
+// Cause returns why the request failed: a stall appears to the caller as a canceled request.
+func (g *Transfer) Cause(err error) error {
+	if cause := context.Cause(g.Context); cause != nil {
 		return cause
 	}
 	return err
 }
 
-// silent is the error that no answer came in time. The same request is not made again, since the
+// noAnswerError is the error that no answer came in time. The same request is not made again, since the
 // caller has already waited for the full limit.
-type silent struct{ error }
+type noAnswerError struct{ error }
 
 // Unwrap returns the error.
-func (s silent) Unwrap() error { return s.error }
+func (s noAnswerError) Unwrap() error { return s.error }
 
-// garbled is the error of an answer that is not HTTP.
-type garbled struct{ error }
+// notHTTPError is the error of an answer that is not HTTP.
+type notHTTPError struct{ error }
 
 // Unwrap returns the error.
-func (g garbled) Unwrap() error { return g.error }
+func (g notHTTPError) Unwrap() error { return g.error }
 
-// noAnswer returns the error that a server did not answer within the limit.
-func noAnswer(host string, limit time.Duration, far *reach) error {
+// noAnswerWithin returns the error that a server did not answer within the limit.
+func noAnswerWithin(host string, limit time.Duration, far *reach) error {
 	in := strings.TrimSuffix(limit.String(), "m0s")
 	if in != limit.String() {
 		in += "m"
@@ -112,11 +112,11 @@ func noAnswer(host string, limit time.Duration, far *reach) error {
 		e.Message = "it accepts connections, and did not answer within " + in
 		e.Hint = "check --api: a Southbound server answers at once; if it is one, it hangs"
 	}
-	return silent{e}
+	return noAnswerError{e}
 }
 
-// unreachable returns why a request with a limit has no answer.
-func (c *connection) unreachable(
+// Unreachable returns why a request with a limit has no answer.
+func (c *Conn) Unreachable(
 	ctx context.Context, to *url.URL, limit time.Duration, far *reach, err error,
 ) error {
 	if ctx.Err() != nil {
@@ -124,7 +124,7 @@ func (c *connection) unreachable(
 		return fault.Wrap(fault.KindOf(cause), "", cause)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return noAnswer(to.Host, limit, far)
+		return noAnswerWithin(to.Host, limit, far)
 	}
 	var own *fault.Error
 	if errors.As(err, &own) {
@@ -137,18 +137,18 @@ func (c *connection) unreachable(
 	e := &fault.Error{Kind: fault.Unavailable, Op: "ask " + to.Host, Err: err,
 		Hint: "check --api, and that the server runs"}
 	if far.answering.Load() && !far.answered.Load() {
-		return garbled{e}
+		return notHTTPError{e}
 	}
 	return e
 }
 
-// foreign returns the error that the server which answered the first request is not Southbound, if
+// notSouthbound returns the error that the server which answered the first request is not Southbound, if
 // its answer shows that; otherwise foreign returns err.
-func foreign(host string, err error) error {
+func notSouthbound(host string, err error) error {
 	switch {
-	case errors.As(err, new(remote)):
+	case errors.As(err, new(ServerError)):
 		return err
-	case errors.As(err, new(garbled)), fault.Is(err, fault.Damaged), fault.Is(err, fault.NotFound),
+	case errors.As(err, new(notHTTPError)), fault.Is(err, fault.Damaged), fault.Is(err, fault.NotFound),
 		fault.Is(err, fault.Usage):
 		return &fault.Error{Kind: fault.Foreign,
 			Message: "what answers at " + host + " is not Southbound", Hint: "check --api",

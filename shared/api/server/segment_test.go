@@ -1,9 +1,11 @@
-package api
+package server
 
 import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"southbound/shared/api/wire"
 )
 
 // FuzzSegment holds that every name comes out of a path as it went in, also where the slashes of
@@ -28,11 +30,11 @@ func FuzzSegment(f *testing.F) {
 				got, of = r.PathValue("name"), "history"
 			})
 		for _, c := range []struct{ path, of string }{
-			{parameterPath("e", name), "itself"},
-			{parameterPath("e", name) + history, "history"},
+			{wire.EnvironmentPath("e", "parameters/"+wire.Segment(name)), "itself"},
+			{wire.EnvironmentPath("e", "parameters/"+wire.Segment(name)) + wire.HistorySuffix, "history"},
 		} {
 			r := httptest.NewRequest(http.MethodGet, c.path, nil)
-			oneSegment(mux).ServeHTTP(httptest.NewRecorder(), r)
+			joinSegments(mux).ServeHTTP(httptest.NewRecorder(), r)
 			if got != name || of != c.of {
 				t.Errorf("%s is %s of %q, want %s of %q", c.path, of, got, c.of, name)
 			}
