@@ -11,7 +11,9 @@ import (
 
 	"southbound/handlers"
 	"southbound/shared/api/client"
+	"southbound/shared/api/files"
 	"southbound/shared/api/problem"
+	"southbound/shared/api/results"
 	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
@@ -47,15 +49,15 @@ func FuzzAnswer(f *testing.F) {
 		if err == nil {
 			t.Fatal("no error")
 		}
-		_ = placed(err, &model.Model{Where: func(int, string) diag.Pos { return diag.Pos{} }},
+		_ = files.AddPlaces(err, &model.Model{Where: func(int, string) diag.Pos { return diag.Pos{} }},
 			[]int32{0})
 		_ = problem.FailureOf(err)
-		var done ReadDone
+		var done results.ReadDone
 		if wire.Decode(body, &done) == nil {
-			_, _ = gather(
+			_, _ = results.Gather(
 				done,
-				func(string) (ResultPart[PlannedChange], error) {
-					return ResultPart[PlannedChange]{}, nil
+				func(string) (results.ResultPart[results.PlannedChange], error) {
+					return results.ResultPart[results.PlannedChange]{}, nil
 				},
 			)
 		}

@@ -1,36 +1,50 @@
 package api
 
-import "southbound/shared/api/client"
+import (
+	"southbound/shared/api/actions"
+	"southbound/shared/api/agents"
+	"southbound/shared/api/client"
+	"southbound/shared/api/environments"
+	"southbound/shared/api/exports"
+	"southbound/shared/api/jobs"
+	"southbound/shared/api/parameters"
+	"southbound/shared/api/previews"
+	"southbound/shared/api/resources"
+	"southbound/shared/api/services"
+	"southbound/shared/api/types"
+	"southbound/shared/api/versions"
+)
 
 // Client sends requests to a server over HTTP: it has one part for each kind of resource. It is safe
 // for concurrent use.
 type Client struct {
 	*client.Conn
-	environmentRemote
-	typeRemote
-	actionRemote
-	agentRemote
-	resourceRemote
-	versionRemote
-	exportRemote
-	comparisonRemote
-	parameterRemote
-	offerRemote
-	previewRemote
+	environmentClient
+	typeClient
+	actionClient
+	agentClient
+	resourceClient
+	versionClient
+	exportClient
+	comparisonClient
+	parameterClient
+	offerClient
+	previewClient
 }
 
+// The parts of a client; an alias names the field.
 type (
-	environmentRemote struct{ *client.Conn }
-	typeRemote        struct{ *client.Conn }
-	actionRemote      struct{ *client.Conn }
-	agentRemote       struct{ *client.Conn }
-	resourceRemote    struct{ *client.Conn }
-	versionRemote     struct{ *client.Conn }
-	exportRemote      struct{ *client.Conn }
-	comparisonRemote  struct{ *client.Conn }
-	parameterRemote   struct{ *client.Conn }
-	offerRemote       struct{ *client.Conn }
-	previewRemote     struct{ *client.Conn }
+	environmentClient = environments.Remote
+	typeClient        = types.Remote
+	actionClient      = actions.Remote
+	agentClient       = agents.Remote
+	resourceClient    = resources.Remote
+	versionClient     = versions.Remote
+	exportClient      = exports.Remote
+	comparisonClient  = jobs.Remote
+	parameterClient   = parameters.Remote
+	offerClient       = services.Remote
+	previewClient     = previews.Remote
 )
 
 var _ Home = (*Client)(nil)
@@ -41,7 +55,7 @@ func NewClient(c client.Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{x, environmentRemote{x}, typeRemote{x}, actionRemote{x}, agentRemote{x},
-		resourceRemote{x}, versionRemote{x}, exportRemote{x}, comparisonRemote{x},
-		parameterRemote{x}, offerRemote{x}, previewRemote{x}}, nil
+	return &Client{x, environments.Remote{Conn: x}, types.Remote{Conn: x}, actions.Remote{Conn: x}, agents.Remote{Conn: x},
+		resources.Remote{Conn: x}, versions.Remote{Conn: x}, exports.Remote{Conn: x}, jobs.Remote{Conn: x},
+		parameters.Remote{Conn: x}, services.Remote{Conn: x}, previews.Remote{Conn: x}}, nil
 }

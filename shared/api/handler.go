@@ -5,7 +5,23 @@ import (
 	"context"
 	"net/http"
 
+	"southbound/shared/api/actions"
+	"southbound/shared/api/agents"
+	"southbound/shared/api/callbacks"
+	"southbound/shared/api/environments"
+	"southbound/shared/api/exports"
+	"southbound/shared/api/files"
+	"southbound/shared/api/instances"
+	"southbound/shared/api/jobs"
+	"southbound/shared/api/ordering"
+	"southbound/shared/api/parameters"
+	"southbound/shared/api/previews"
+	"southbound/shared/api/resources"
+	"southbound/shared/api/results"
 	"southbound/shared/api/server"
+	"southbound/shared/api/services"
+	"southbound/shared/api/types"
+	"southbound/shared/api/versions"
 	"southbound/shared/api/wire"
 )
 
@@ -20,28 +36,28 @@ func handler(s *Service, all bool) http.Handler {
 	about.Jobs = about.Jobs && all
 	r := server.New(cmp.Or(about.Version, "0"), schemaName)
 	discoveryRoutes(r, about)
-	fileRoutes(r, s.fileService)
-	exportRoutes(r, s.exportService)
-	resultRoutes(r, s.results)
-	planRoutes(r, s.jobService)
+	files.Routes(r, s.filePart)
+	exports.Routes(r, s.exportPart)
+	results.Routes(r, s.versionPart.Results)
+	jobs.PlanRoutes(r, s.jobPart)
 	if all {
-		environmentRoutes(r, s.environmentService)
-		typeRoutes(r, s.typeService)
-		actionRoutes(r, s.actionService)
-		agentRoutes(r, s.agentService)
-		resourceRoutes(r, s.resourceService)
-		versionRoutes(r, s.versionService)
-		parameterRoutes(r, s.parameterService)
-		publicParameterRoutes(r, s.parameterService)
-		offerRoutes(r, s.offerService)
-		catalogRoutes(r, s.orderService, s.environmentService)
-		instanceRoutes(r, s.orderService, s.resourceService)
-		previewRoutes(r, s.previewService)
-		orderRoutes(r, s.orderService, s.environmentService)
-		callbackRoutes(r, s.orderService, s.environmentService)
-		comparisonRoutes(r, s.jobService)
+		environments.Routes(r, s.environmentPart)
+		types.Routes(r, s.typePart)
+		actions.Routes(r, s.actionPart)
+		agents.Routes(r, s.agentPart)
+		resources.Routes(r, s.resourcePart)
+		versions.Routes(r, s.versionPart)
+		parameters.Routes(r, s.parameterPart)
+		parameters.PublicRoutes(r, s.parameterPart)
+		services.Routes(r, s.offerPart)
+		services.CatalogRoutes(r, s.orderPart, s.environmentPart)
+		instances.Routes(r, s.orderPart, s.resourcePart)
+		previews.Routes(r, s.previewPart)
+		ordering.Routes(r, s.orderPart, s.environmentPart)
+		callbacks.Routes(r, s.orderPart, s.environmentPart)
+		jobs.WaitingRoutes(r, s.jobPart)
 		if s.Jobs != nil {
-			jobRoutes(r, s.jobService)
+			jobs.Routes(r, s.jobPart)
 		}
 	}
 	describeAPI(r.API.OpenAPI(), s.about.Auth)

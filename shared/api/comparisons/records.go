@@ -1,0 +1,30 @@
+// Package comparisons compares versions and exports with reality in this process, and discovers what
+// exists.
+package comparisons
+
+import "southbound/shared/api/exports"
+
+// Discover is a request for the existing things of a type on an agent.
+type Discover struct {
+	Type  string            `json:"type" minLength:"1" maxLength:"1000"`
+	Agent string            `json:"agent" minLength:"1" maxLength:"255"`
+	Like  map[string]string `json:"like,omitempty" doc:"attributes, as text, that select the listed things; some types require them"`
+}
+
+// ReadJob is a comparison: of a stored version, or of an export, with reality.
+type ReadJob struct {
+	Environment string `json:"environment"`
+	Version     int    `json:"version,omitempty"` // 0: the released one, unless there is a bundle
+	// Filter, if not empty, selects the resources of the version that are compared.
+	Filter []string        `json:"filter,omitempty"`
+	Bundle *exports.Bundle `json:"bundle,omitempty"`
+	Whole  bool            `json:"whole,omitempty"` // values are not truncated
+	// Discover, if not nil, requests a discovery instead of a comparison.
+	Discover *Discover `json:"discover,omitempty"`
+}
+
+type PlanAsked struct {
+	exports.Bundle
+	Read  bool `json:"read,omitempty" doc:"also compare with the machines"`
+	Whole bool `json:"whole,omitempty" doc:"whole values"`
+}

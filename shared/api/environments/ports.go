@@ -1,0 +1,24 @@
+package environments
+
+import (
+	"context"
+	"time"
+
+	"southbound/shared/deploy"
+)
+
+// Reader reads environments as a whole.
+type Reader interface {
+	// Environments returns the names of all environments, sorted.
+	Environments(ctx context.Context) ([]string, error)
+	// Progress returns the progress of an environment.
+	Progress(ctx context.Context, env string) (Progress, error)
+}
+
+// Operator acts on environments as a whole.
+type Operator interface {
+	// Halt stops all claims, or resumes them.
+	Halt(ctx context.Context, env string, halted bool) error
+	// Collect removes old data; see deploy.Engine.Collect.
+	Collect(ctx context.Context, env string, grace time.Duration) (deploy.Collected, error)
+}

@@ -1,0 +1,90 @@
+package resources
+
+import (
+	"context"
+	"net/http"
+
+	"southbound/shared/api/paging"
+	"southbound/shared/api/problem"
+	"southbound/shared/api/server"
+	"southbound/shared/resource"
+)
+
+// Routes serves resources, and schedules work on them.
+func Routes(r *server.Router, s *Service) {
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/resources", "resources", "Resources, in order of id",
+		func(ctx context.Context, i *resourcesIn) (*server.Out[paging.Page[Resource]], error) {
+			return server.Answer(s.ResourcesPage(ctx, i.Env,
+				Query{Filter: i.Filter, Cursor: i.Cursor, Limit: i.Limit.Limit}))
+		})
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/health", "health", "Problems, causes first",
+		func(ctx context.Context, i *server.InEnvironment) (*server.Out[Health], error) {
+			t, err := s.Health(ctx, i.Env)
+			err = s.Env.CheckFound(ctx, i.Env, len(t.Groups), err)
+			t.bound()
+			return server.Answer(t, err)
+		})
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/resources/{id}", "resource", "One resource",
+		func(ctx context.Context, i *struct {
+			server.InEnvironment
+			ID string `path:"id" minLength:"1" maxLength:"4096"`
+		}) (*server.Out[Detail], error) {
+			return server.Answer(s.Resource(ctx, i.Env, resource.ID(i.ID)))
+		})
+	for _, repair := range []bool{false, true} {
+		name, what := "deploy", "Schedule unfinished resources that match"
+		if repair {
+			name, what = "repair", "Schedule everything that matches to be checked against reality"
+		}
+		server.Register(r, http.MethodPost, server.EnvironmentPath+"/"+name, name, what,
+			func(ctx context.Context, i *workIn) (*server.Out[Scheduled], error) {
+				if err := s.Env.Require(ctx, i.Env); err != nil {
+					return nil, problem.Of(err)
+				}
+				n, err := s.Schedule(ctx, i.Env, Work{Filter: i.Body.Filter, Repair: repair,
+					RetryFailed: i.Body.RetryFailed})
+				return server.Answer(Scheduled{n}, err)
+			})
+	}
+	server.Register(r, http.MethodPost, server.EnvironmentPath+"/forget", "forget",
+		"Let go of resources that left the model, or of an agent",
+		func(ctx context.Context, i *struct {
+			server.InEnvironment
+			Body Forgetting
+		}) (*server.Out[Forgotten], error) {
+			if len(i.Body.Filter) > 0 {
+				if err := s.Env.Require(ctx, i.Env); err != nil {
+					return nil, problem.Of(err)
+				}
+			}
+			return server.Answer(s.Forget(ctx, i.Env, i.Body))
+		})
+}
+
+type workIn struct {
+	server.InEnvironment
+	Body struct {
+		Filter      []string `json:"filter,omitempty" maxItems:"20000" doc:"all terms must match, of several agent= any; other keys and an id at most once"`
+		RetryFailed bool     `json:"retry_failed,omitempty"`
+	}
+}
+
+type resourcesIn struct {
+	server.InEnvironment
+	paging.Limit
+	Cursor string   `query:"cursor" minLength:"1" maxLength:"4096" doc:"value of next of the previous page: an id"`
+	Filter []string `query:"filter,explode" maxItems:"20" nullable:"false" doc:"all terms must match, of several agent= any; other keys and an id at most once"`
+}
+
+// maxNamed is how many blocked resources an answer names.
+const maxNamed = 20_000
+
+// bound removes ids beyond the first maxNamed.
+func (t *Health) bound() {
+	room := maxNamed
+	for i := range t.Single {
+		p := &t.Single[i]
+		p.Because = p.Because[:min(len(p.Because), room)]
+		room -= len(p.Because)
+	}
+}

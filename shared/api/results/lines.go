@@ -1,0 +1,79 @@
+package results
+
+import (
+	"southbound/shared/deploy"
+	"southbound/shared/diff"
+	"southbound/shared/resource"
+)
+
+// The output of commands with --json is declared here and nowhere else: commands write these types,
+// and ReadLine reads them.
+
+// PlanLine is the planned change of one resource, as plan, dryrun and diff write it.
+type PlanLine struct {
+	ID      resource.ID          `json:"id"`
+	Action  string               `json:"action"`
+	Changes map[string]diff.Diff `json:"changes"`
+	// an update that deletes the thing and creates it again
+	Replace bool `json:"replace,omitempty"`
+	// undefined: once it is known, the thing is deleted, or replaced
+	Deletes bool   `json:"deletes,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	// it would fail, or could not be read; action is the last step that was reached
+	Failed bool `json:"failed,omitempty"`
+	// the changed resources of which it is notified and for which it reloads
+	ReloadFor []resource.ID `json:"reload_for,omitempty"`
+	// the id that managed the thing before
+	MovedFrom resource.ID `json:"moved_from,omitempty"`
+	// it is unchanged, and is checked again since the address of its agent changes
+	Rechecked bool `json:"rechecked,omitempty"`
+	// the first changes that must precede reading its thing
+	After []resource.ID `json:"after,omitempty"`
+}
+
+// PlanLineOf returns the line of a resource.
+func PlanLineOf(w *deploy.PlannedChange) PlanLine {
+	l := PlanLine{w.ID, w.Action, w.Changes, w.Replace, w.Deletes, w.Reason, w.Failed,
+		w.ReloadFor, w.MovedFrom, w.Rechecked, w.After}
+	if l.Changes == nil {
+		l.Changes = map[string]diff.Diff{}
+	}
+	return l
+}
+
+// Word describes the planned change in one word.
+func (l *PlanLine) Word() string {
+	switch {
+	case l.Failed:
+		return "failed"
+	case l.Replace && l.Action == "update":
+		return "replace"
+	case l.Action == "none" && len(l.ReloadFor) > 0:
+		return "reload"
+	case l.Action == "none" && len(l.After) > 0:
+		return "later"
+	case l.Action == "none" && len(l.Changes) > 0:
+		return "differs"
+	case l.Action == "none" && l.MovedFrom != "":
+		return "move"
+	}
+	return l.Action
+}
+
+// SummaryOf summarizes a plan, see PlanEnd.
+func SummaryOf(planned []deploy.PlannedChange) map[string]int {
+	out := map[string]int{"create": 0, "update": 0, "delete": 0, "none": 0, "orphan": 0,
+		"undefined": 0, "failed": 0, "reload": 0, "differs": 0}
+	for i := range planned {
+		l := PlanLineOf(&planned[i])
+		if l.Failed {
+			out["failed"]++
+			continue
+		}
+		out[l.Action]++
+		if word := l.Word(); word != l.Action && l.Action == "none" {
+			out[word]++
+		}
+	}
+	return out
+}
