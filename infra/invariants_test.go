@@ -424,7 +424,7 @@ func TestAlarms(t *testing.T) {
 		}
 	})
 	for _, want := range []string{"ApproximateNumberOfMessagesVisible", "OldestReadyAge",
-		"OutboxAge", "Unserved", "Throttles", "Errors", "Invocations"} {
+		"OutboxAge", "Unserved", "MessagesRefused", "Throttles", "Errors", "Invocations"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("no alarm looks at %s", want)
 		}
@@ -435,8 +435,8 @@ func TestAlarms(t *testing.T) {
 	if want := []string{"HandlerFunction", "SweepFunction"}; !slices.Equal(failing, want) {
 		t.Errorf("there are alarms for errors of %v, want %v", failing, want)
 	}
-	if len(got) != 15 {
-		t.Errorf("there are %d alarms; the parameter Alarms tells what 15 cost", len(got))
+	if len(got) != 16 {
+		t.Errorf("there are %d alarms; the parameter Alarms tells what 16 cost", len(got))
 	}
 }
 

@@ -106,6 +106,7 @@ func (a *agentRunner) serveAgent(ctx context.Context, c home.Config, agent strin
 	}
 	server := &worker.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock,
 		Operation: h.Operation(), Log: log,
+		Exists: (&worker.Index{State: h.State, Work: h.Engine.WorkLanes}).Exists,
 		Ran: func(ctx context.Context, r worker.Run) {
 			notifyLog(ctx, h.Logs, r, log)
 			ctx, cancel := patience.WithTimeout(context.WithoutCancel(ctx), logTimeout)

@@ -156,6 +156,7 @@ func (f *function) byEnv(
 		if err != nil {
 			f.Log.ErrorContext(ctx, "a message was passed over",
 				"message", records[i].MessageId, "error", err.Error())
+			f.Metrics.Add("MessagesRefused", emf.Count, 1)
 			continue
 		}
 		if m.Calls {

@@ -319,16 +319,90 @@ func TestStoreIsAway(t *testing.T) {
 	if len(again) != len(records) {
 		t.Errorf("%v of %d come again", again, len(records))
 	}
-	if late := s.receive("web1"); len(late) != 0 {
-		t.Errorf("%d messages came back at once", len(late))
-	}
-	// The queue is deaf for half a minute; a sweep notifies the same lane, and what is in the
-	// queue comes when it may.
-	if _, err := s.admin.Engine.RunLane(t.Context(), "prod", "web1/0",
-		time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
+	s.wait = 5
+	f := s.begin(nil)
+	for s.drain(f, "web1") == 0 { // until the messages come again
+		t.Log("no message yet")
 	}
 	s.wantDeployed(5)
+}
+
+// TestFaultsNowAndThen pins that chains over agents end without a sweep while one in ten requests
+// fails: messages come again soon, and notices that could not be sent are sent again.
+func TestFaultsNowAndThen(t *testing.T) {
+	s := newStack(t)
+	const links, agents = 24, 3
+	m := &model.Model{}
+	for i := range links {
+		r := null(fmt.Sprintf("web%d", i%agents), i, nil)
+		if i > 0 {
+			r.Requires = []resource.ID{m.Resources[i-1].ID}
+		}
+		m.Resources = append(m.Resources, r)
+	}
+	for i := range agents {
+		m.Agents = append(m.Agents, resource.Agent{Name: fmt.Sprintf("web%d", i), Transport: "aws",
+			Lanes: 1})
+	}
+	s.export(m)
+	faulty := awstest.Config(server.URL(server.MiniStack),
+		&awstest.Faults{Decide: awstest.NowAndThen(10)})
+	s.hidden, s.wait = 60, 1 // a message whose answer was lost is hidden for the former
+	began := time.Now()
+	for s.progress().Counts[state.StatusDeployed] < links {
+		for i := range agents {
+			f := s.begin(func(c *home.Config) { c.AWS = &faulty })
+			agent := fmt.Sprintf("web%d", i)
+			if records := s.receive(agent); len(records) > 0 {
+				s.invoke(f, agent, records, time.Minute)
+			}
+		}
+	}
+	t.Logf("%d links over %d agents in %v", links, agents, time.Since(began))
+	s.wantDeployed(links)
+}
+
+// TestRefused pins that messages which cannot be read, and messages of environments and lanes that
+// do not exist, leave no record behind, are not delivered again, and are counted.
+func TestRefused(t *testing.T) {
+	s := newStack(t)
+	s.export(chain("web1", 1, 3))
+	f := s.begin(nil)
+	s.drain(f, "web1")
+	var records []events.SQSMessage
+	for i, body := range []string{"no JSON", `{"v":1,"env":"f1/../default","lane":"../x/0"}`,
+		`{"v":1,"env":"prod","lane":"plan"}`, `{"v":1,"env":"other","lane":"web1/0"}`,
+		`{"v":1,"env":"prod","lane":"web1/7"}`, `{"v":1,"env":"prod","lane":"../x/0"}`,
+		`{"v":1,"env":"prod","lane":"web1/0","with":["web9/0"]}`} {
+		records = append(records, events.SQSMessage{MessageId: strconv.Itoa(i), Body: body,
+			ReceiptHandle: strconv.Itoa(i)})
+	}
+	leases := func() []state.Lease {
+		out, err := s.admin.State.Leases(t.Context(), "prod")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	before := len(leases())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	f.Metrics = emf.NewSet("test")
+	f.prepare()
+	out, err := f.serve(ctx, records)
+	if err != nil || len(out.BatchItemFailures) > 0 {
+		t.Errorf("%v: %v come again", err, out.BatchItemFailures)
+	}
+	envs, err := s.admin.State.Envs(t.Context())
+	if err != nil || !slices.Equal(envs, []string{"prod"}) || len(leases()) != before {
+		t.Errorf("%v: environments %q, leases %v", err, envs, leases())
+	}
+	var metrics bytes.Buffer
+	if err := f.Metrics.Flush(&metrics, time.Now(), nil); err != nil ||
+		!strings.Contains(metrics.String(), `"MessagesRefused":7`) {
+		t.Errorf("%v: %s", err, metrics.String())
+	}
+	s.wantDeployed(3)
 }
 
 // TestDuplicates pins that the same messages handled at once by several processes, and again later,

@@ -34,7 +34,9 @@ func (f *function) prepare() {
 	f.worked = &logs.Gatherer{Notifier: h.Logs, Clock: h.Engine.Clock, Log: f.Log}
 	f.sets.Finder, f.sets.Log = h.OrderFinder(), f.Log
 	f.server = &worker.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock,
-		Operation: h.Operation(), Log: f.Log, Leases: h.State.Leases, Ran: f.ran}
+		Operation: h.Operation(), Log: f.Log, Leases: h.State.Leases, Ran: f.ran,
+		Exists:  (&worker.Index{State: h.State, Work: h.Engine.WorkLanes}).Exists,
+		Refused: func() { f.Metrics.Add("MessagesRefused", emf.Count, 1) }}
 	f.service = api.New(api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Jobs: h.State,
 		ByRunner: queue.ByRunner, NotifyRunner: h.NotifyRunner})
 }
@@ -63,6 +65,11 @@ func (f *function) work(ctx context.Context, job run.Job) error {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return run.ErrNoDeadline
+	}
+	if !state.ValidEnvironment(job.Environment) {
+		f.Metrics.Add("MessagesRefused", emf.Count, 1)
+		f.Log.ErrorContext(ctx, "job refused: its environment cannot be a name", "job", job.ID)
+		return nil
 	}
 	if err := f.service.Work(ctx, job.Environment, job.ID, f.server.Until(deadline)); err != nil {
 		f.Log.ErrorContext(ctx, "a job was not worked on", "environment", job.Environment, "job",

@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"southbound/shared/aws/awserr"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -112,7 +113,7 @@ func unique(ids []string) []string {
 }
 
 // Decode decodes the body of a message. If the message is of another program or of a newer version,
-// Decode returns a fault.Foreign.
+// or names an impossible environment, Decode returns a fault.Foreign.
 func Decode(body string) (Message, error) {
 	var m Message
 	if err := json.Unmarshal([]byte(body), &m); err != nil {
@@ -121,6 +122,10 @@ func Decode(body string) (Message, error) {
 	if m.Format != format || m.Env == "" {
 		return m, fault.New(fault.Foreign, "read message",
 			"it has format %d, this program knows %d", m.Format, format)
+	}
+	if !state.ValidEnvironment(m.Env) {
+		return m, fault.New(fault.Foreign, "read message", "%.100q cannot name an environment",
+			m.Env)
 	}
 	return m, nil
 }

@@ -55,6 +55,7 @@ func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.S
 		if err != nil {
 			l.Logger.ErrorContext(ctx, "a message was passed over", "message",
 				messages[i].MessageId, "error", err.Error())
+			l.count("MessagesRefused", 1)
 			continue
 		}
 		if byEnv[m.Env] == nil {

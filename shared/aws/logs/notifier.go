@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"southbound/shared/aws/awserr"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
@@ -68,7 +69,7 @@ func (n *Notifier) Notify(ctx context.Context, env string, lanes ...string) erro
 }
 
 // Decode decodes the body of a message. If the message is of another program or of a newer version,
-// Decode returns a fault.Foreign.
+// or names an impossible environment or lane, Decode returns a fault.Foreign.
 func Decode(body string) (Message, error) {
 	var m Message
 	if err := json.Unmarshal([]byte(body), &m); err != nil {
@@ -77,6 +78,10 @@ func Decode(body string) (Message, error) {
 	if m.Format != messageFormat || m.Env == "" || m.Lane == "" {
 		return m, fault.New(fault.Foreign, "read message",
 			"it has format %d, this program knows %d", m.Format, messageFormat)
+	}
+	if !state.ValidEnvironment(m.Env) || !state.ValidLane(m.Lane) {
+		return m, fault.New(fault.Foreign, "read message",
+			"%.100q cannot name an environment, or %.100q a lane", m.Env, m.Lane)
 	}
 	return m, nil
 }

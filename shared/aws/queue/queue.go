@@ -83,6 +83,9 @@ const (
 	tries     = 3
 	triesMade = 6 // sends to a new queue, which SQS needs a second to create
 	pauseMade = 100 * time.Millisecond
+	// pauseFault is the pause after a request that failed, for each try. The SDK has tried it some
+	// times by then.
+	pauseFault = 500 * time.Millisecond
 )
 
 // Message is the body of a message.
@@ -124,7 +127,7 @@ func encode(env string, r state.Notice, with ...state.Notice) (string, error) {
 }
 
 // Decode decodes the body of a message. If the message is of another program or of a newer version,
-// Decode returns a fault.Foreign.
+// or names an impossible environment or lane, Decode returns a fault.Foreign.
 func Decode(body string) (Message, error) {
 	var m Message
 	if err := json.Unmarshal([]byte(body), &m); err != nil {
@@ -133,6 +136,14 @@ func Decode(body string) (Message, error) {
 	if m.Format != format || m.Lane == "" {
 		return m, fault.New(fault.Foreign, "read notice", "it has format %d, this program knows %d",
 			m.Format, format)
+	}
+	if !state.ValidEnvironment(m.Env) {
+		return m, fault.New(fault.Foreign, "read notice", "%.100q cannot name an environment", m.Env)
+	}
+	for _, lane := range append([]string{m.Lane}, m.With...) {
+		if !state.ValidLane(lane) {
+			return m, fault.New(fault.Foreign, "read notice", "%.100q cannot name a lane", lane)
+		}
 	}
 	return m, nil
 }
@@ -232,7 +243,14 @@ func (n *Notifier) send(
 			}
 			continue
 		case err != nil:
-			return awserr.Fault("notify agent "+agent, err)
+			err = awserr.Fault("notify agent "+agent, err)
+			if try >= tries || !fault.Is(err, fault.Unavailable) {
+				return err
+			}
+			if err := pause(ctx, time.Duration(try)*pauseFault); err != nil {
+				return err
+			}
+			continue
 		}
 		var left []types.SendMessageBatchRequestEntry
 		for _, f := range out.Failed {

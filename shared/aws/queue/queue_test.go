@@ -129,7 +129,14 @@ func TestFaultsOfSending(t *testing.T) {
 			}, fault.Unknown, 3},
 		{"no network", func(int, *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
 			return nil, errors.New("connection refused")
-		}, fault.Unavailable, 1},
+		}, fault.Unavailable, 3},
+		{"a request that failed is sent again",
+			func(call int, _ *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+				if call == 1 {
+					return nil, errors.New("connection reset")
+				}
+				return nil, nil
+			}, fault.Unknown, 3},
 	} {
 		f := &fake{fail: c.fail}
 		err := queue.NewNotifier(f, f).Notify(t.Context(), "e", notices(12))
@@ -202,7 +209,10 @@ func TestPartsAreDeliveredApart(t *testing.T) {
 func TestForeignMessagesNotifyNobody(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"", "x", "{}", `{"v":2,"env":"e","lane":"a/0"}`,
-		`{"v":1,"env":"e"}`} {
+		`{"v":1,"env":"e"}`, `{"v":1,"lane":"a/0"}`, `{"v":1,"env":"f1/../default","lane":"a/0"}`,
+		`{"v":1,"env":"e","lane":"a"}`, `{"v":1,"env":"e","lane":"plan"}`,
+		`{"v":1,"env":"e","lane":"a/x"}`, `{"v":1,"env":"e","lane":"a/01"}`,
+		`{"v":1,"env":"e","lane":"a/0","with":["b/0","/0"]}`} {
 		if _, err := queue.Decode(body); !fault.Is(err, fault.Foreign) {
 			t.Errorf("%q: %v", body, err)
 		}

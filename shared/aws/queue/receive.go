@@ -35,6 +35,8 @@ type Listener struct {
 	URL string
 	// Hide is how long a received message is hidden from other receivers.
 	Hide time.Duration
+	// Refused, if not nil, is called for each message that does not decode, with its id.
+	Refused func(id string, err error)
 }
 
 // Delivery holds one or more notices of one lane.
@@ -47,6 +49,8 @@ type Delivery struct {
 	With []string
 	// Job is a part of a job to read, instead of serving the lane.
 	Job string
+	// Receives is the largest number of receives of a message, including this one; 0: unknown.
+	Receives int
 	// Receipts are the receipts of the messages. The methods Done and Later of Listener use them.
 	Receipts []string
 }
@@ -61,19 +65,28 @@ func (l *Listener) Receive(ctx context.Context, wait time.Duration) ([]Delivery,
 	out, err := l.API.ReceiveMessage(ctx,
 		&sqs.ReceiveMessageInput{QueueUrl: &l.URL, MaxNumberOfMessages: batchSize,
 			WaitTimeSeconds: seconds(wait), VisibilityTimeout: seconds(l.Hide),
-			ReceiveRequestAttemptId: aws.String(newNonce())})
+			ReceiveRequestAttemptId: aws.String(newNonce()),
+			MessageSystemAttributeNames: []types.MessageSystemAttributeName{
+				types.MessageSystemAttributeNameApproximateReceiveCount}})
 	if err != nil {
 		return nil, awserr.Fault("receive", err)
 	}
 	var messages []Message
+	var receives []int
 	var receipts, bad []string
 	for _, m := range out.Messages {
 		got, err := Decode(aws.ToString(m.Body))
 		if err != nil {
 			bad = append(bad, aws.ToString(m.ReceiptHandle))
+			if l.Refused != nil {
+				l.Refused(aws.ToString(m.MessageId), err)
+			}
 			continue
 		}
 		messages, receipts = append(messages, got), append(receipts, aws.ToString(m.ReceiptHandle))
+		n, _ := strconv.Atoi(
+			m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)])
+		receives = append(receives, n)
 	}
 	if len(bad) > 0 {
 		if err := l.Done(ctx, Delivery{Receipts: bad}); err != nil {
@@ -86,6 +99,7 @@ func (l *Listener) Receive(ctx context.Context, wait time.Duration) ([]Delivery,
 			if m.Env == deliveries[i].Env && m.Lane == deliveries[i].Lane &&
 				m.Job == deliveries[i].Job {
 				deliveries[i].Receipts = append(deliveries[i].Receipts, receipts[j])
+				deliveries[i].Receives = max(deliveries[i].Receives, receives[j])
 			}
 		}
 	}

@@ -87,6 +87,10 @@ const (
 	maxQuiet = 24 * time.Hour
 	// spare is the rest of an invocation in which no sweep of a further environment begins.
 	spare = 10 * time.Second
+	// firstAgain and lastAgain are the first and the last pause before failed environments are swept
+	// again. Together they end within the minute.
+	firstAgain = 3 * time.Second
+	lastAgain  = 12 * time.Second
 	// orphanAge is the minimum age at which an unreferenced object is removed.
 	orphanAge = 48 * time.Hour
 )
@@ -108,13 +112,37 @@ func (s *Sweeper) Run(ctx context.Context, at time.Time) error {
 		return rests
 	})
 	var busy atomic.Bool
-	errs := s.each(ctx, awake, func(ctx context.Context, env string) error {
+	errs := s.again(ctx, awake, func(ctx context.Context, env string) error {
 		return s.sweep(ctx, env, quietUntil[env], &busy)
 	})
 	if s.Polling != nil {
 		errs = append(errs, s.Polling.SetNeeded(ctx, busy.Load()))
 	}
 	return errors.Join(append(errs, s.chores(ctx, envs, at)...)...)
+}
+
+// again calls f for environments, and again for those in which it failed: their lost notices do not
+// wait for the next minute. It returns the errors of the last calls.
+func (s *Sweeper) again(
+	ctx context.Context, envs []string, f func(ctx context.Context, env string) error,
+) []error {
+	for pause := firstAgain; ; pause *= 2 {
+		var mu sync.Mutex
+		var failed []string
+		errs := s.each(ctx, envs, func(ctx context.Context, env string) error {
+			err := f(ctx, env)
+			if err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = append(failed, env)
+			}
+			return err
+		})
+		if len(errs) == 0 || pause > lastAgain || s.Clock.Sleep(ctx, pause) != nil {
+			return errs
+		}
+		envs = slices.Sorted(slices.Values(failed))
+	}
 }
 
 // each calls f for environments, sideBySide at a time, and returns the errors. When the invocation

@@ -26,6 +26,7 @@ type book struct {
 	resting  map[string]time.Time
 	finished map[string]deploy.SweepResult
 	broken   string // this environment cannot be swept
+	breaks   int    // so many times; 0: always
 	done     []string
 	until    map[string]time.Time
 	State
@@ -35,6 +36,18 @@ func (b *book) note(what string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.done = append(b.done, what)
+}
+
+func (b *book) count(what string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for _, done := range b.done {
+		if done == what {
+			n++
+		}
+	}
+	return n
 }
 
 func (b *book) QuietUntil(context.Context) (map[string]time.Time, error) { return b.resting, nil }
@@ -49,7 +62,7 @@ func (b *book) MarkQuiet(_ context.Context, env string, until time.Time) (bool, 
 
 func (b *book) Sweep(_ context.Context, env string) (deploy.SweepResult, error) {
 	b.note("sweep " + env)
-	if env == b.broken {
+	if env == b.broken && (b.breaks == 0 || b.count("sweep "+env) <= b.breaks) {
 		return deploy.SweepResult{}, fault.New(fault.Unavailable, "read", "the store is away")
 	}
 	return b.finished[env], nil
@@ -113,6 +126,9 @@ type stopped struct{ platform.Clock }
 // Now implements state.Clock.
 func (stopped) Now() time.Time { return now }
 
+// Sleep implements state.Clock.
+func (stopped) Sleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+
 // services are orders that let an environment rest for a time.
 type services struct{ rest time.Duration }
 
@@ -172,7 +188,13 @@ func TestRun(t *testing.T) {
 			[]string{"check a", "sweep a"}, nil, false},
 		{"one that cannot be swept keeps no other",
 			&book{resting: map[string]time.Time{"a": {}, "b": {}}, broken: "a"}, quiet("a", "b"),
-			[]string{"log b", "rest b", "sweep a", "sweep b"}, nil, true},
+			[]string{"log b", "rest b", "sweep a", "sweep a", "sweep a", "sweep a", "sweep b"}, nil,
+			true},
+		{"one that failed is swept again in the same minute, and no other is",
+			&book{resting: map[string]time.Time{"a": {}, "b": {}}, broken: "a", breaks: 2},
+			quiet("a", "b"),
+			[]string{"log a", "log b", "rest a", "rest b", "sweep a", "sweep a", "sweep a", "sweep b"},
+			nil, false},
 		{"old things are collected in a minute of the day, also of who rests",
 			&book{resting: map[string]time.Time{"a": soon}}, atMinute(minuteOf("collect a")),
 			[]string{"collect a"}, nil, false},

@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,12 +18,13 @@ import (
 // it.
 type Notifier struct {
 	// Log, if not nil, receives a warning if notices could not be sent. The engine leaves such
-	// notices to the sweep, and does not log them.
+	// notices to Resend and to the sweep, and does not log them.
 	Log *slog.Logger
 	out state.Notifier
 
 	mu          sync.Mutex
 	dispatchers map[place]*dispatcher
+	unsent      map[string]map[string]bool // lanes whose notices could not be sent, by environment
 }
 
 // place is an agent of an environment.
@@ -46,11 +49,52 @@ func (n *Notifier) Notify(ctx context.Context, env string, notices []state.Notic
 		return nil
 	}
 	err := n.out.Notify(ctx, env, remote)
-	if err != nil && n.Log != nil {
+	if err == nil {
+		return nil
+	}
+	n.keep(env, remote)
+	if n.Log != nil {
 		n.Log.WarnContext(ctx, "lanes were not notified", "environment", env, "lanes", len(remote),
 			"error", err.Error())
 	}
 	return err
+}
+
+// maxUnsent limits the lanes of an environment that are kept for Resend.
+const maxUnsent = 10_000
+
+// keep records lanes for Resend.
+func (n *Notifier) keep(env string, notices []state.Notice) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.unsent == nil {
+		n.unsent = map[string]map[string]bool{}
+	}
+	if n.unsent[env] == nil {
+		n.unsent[env] = map[string]bool{}
+	}
+	for _, r := range notices {
+		if len(n.unsent[env]) < maxUnsent {
+			n.unsent[env][r.Lane] = true
+		}
+	}
+}
+
+// Resend sends the notices again whose sending failed, without hints. It returns the number of
+// lanes whose notices failed again; they are kept for the next call.
+func (n *Notifier) Resend(ctx context.Context) (left int) {
+	n.mu.Lock()
+	unsent := n.unsent
+	n.unsent = nil
+	n.mu.Unlock()
+	for _, env := range slices.Sorted(maps.Keys(unsent)) {
+		notices := state.NoticesOf(slices.Sorted(maps.Keys(unsent[env])))
+		if err := n.out.Notify(context.WithoutCancel(ctx), env, notices); err != nil {
+			n.keep(env, notices)
+			left += len(notices)
+		}
+	}
+	return left
 }
 
 // Await implements deploy.Config.Await. A worker with no ready resources waits here while another

@@ -50,8 +50,6 @@ const (
 	soon       = 10 * time.Minute
 	pauseSoon  = time.Second
 	pauseLater = 10 * time.Second
-	// afterFault is when the message of a lane that met a fault is delivered again.
-	afterFault = 30 * time.Second
 	forever    = 100 * 365 * 24 * time.Hour
 )
 
@@ -89,6 +87,7 @@ func (r *Runner) Serve(ctx context.Context) error {
 			continue
 		}
 		pause, logged = firstPause, ""
+		r.Server.Notifier.Resend(ctx)
 		if len(deliveries) > 0 {
 			worked = r.Server.Clock.Now()
 		}
@@ -110,6 +109,7 @@ func (r *Runner) receive(
 		return nil, nil, err
 	}
 	q.Hide = hideFor
+	q.Refused = func(id string, err error) { r.Server.refuse(ctx, id, err) }
 	deliveries, err := q.Receive(ctx, poll)
 	return q, deliveries, err
 }
@@ -167,6 +167,11 @@ func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h
 		return
 	}
 	r.passOn(ctx, h)
+	if err := r.Server.missing(ctx, h.Env, h.Lane); err != nil {
+		r.Server.refuse(ctx, h.Lane, err)
+		r.warn(ctx, q.Done(context.WithoutCancel(ctx), h))
+		return
+	}
 	beat, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -186,7 +191,7 @@ func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h
 	case err != nil:
 		r.Server.Log.ErrorContext(ctx, "messages of a lane come again", "environment", h.Env,
 			"lane", h.Lane, "error", err.Error())
-		r.warn(late, q.Later(late, afterFault, h))
+		r.warn(late, q.Later(late, comeBack(h.Receives), h))
 	default:
 		r.warn(late, q.Done(late, h))
 	}

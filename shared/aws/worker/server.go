@@ -14,6 +14,7 @@ import (
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -34,6 +35,12 @@ type Server struct {
 	// Leases, if not nil, returns the leases of an environment. From them the server reads when the
 	// lease of a holder ends that may have died.
 	Leases func(ctx context.Context, env string) ([]state.Lease, error)
+	// Exists, if not nil, reports whether a lane exists, as Index.Exists does. A run of a lane that
+	// does not exist would make records, so its message is refused.
+	Exists func(ctx context.Context, env, lane string) (bool, error)
+	// Refused, if not nil, is called for each message that was dropped, because it cannot be read or
+	// names a lane that does not exist.
+	Refused func()
 	// Ran, if not nil, is called after each run of a lane, also of a busy lane. It must not block
 	// for long.
 	Ran func(ctx context.Context, r Run)
@@ -123,6 +130,7 @@ func (s *Server) Serve(
 	for _, d := range dispatchers {
 		d.close()
 	}
+	s.resend(ctx, s.Until(deadline))
 	stop()
 	batch = slices.DeleteFunc(slices.Clone(batch), func(m Message) bool { return back[m.ID] == 0 })
 	for _, m := range batch { // in the order of the batch
@@ -130,6 +138,18 @@ func (s *Server) Serve(
 	}
 	s.later(ctx, q, batch, back)
 	return again
+}
+
+// resend sends the notices again whose sending failed. It tries for some seconds, but not after
+// until. Notices that still fail are sent after the next batch, or by the sweep.
+func (s *Server) resend(ctx context.Context, until time.Time) {
+	for pause := resendFirst; ; pause *= 2 {
+		left := s.Notifier.Resend(ctx)
+		if left == 0 || pause > resendLast || !s.Clock.Now().Add(pause).Before(until) ||
+			s.Clock.Sleep(ctx, pause) != nil {
+			return
+		}
+	}
 }
 
 // laneWork is the work that the messages of one lane request.
@@ -150,19 +170,22 @@ func (w *laneWork) received() int {
 }
 
 // read groups messages by lane, in the order of their first messages. It drops messages that do not
-// decode: they are useless, and the sweep notifies again.
+// decode or whose lane does not exist: they are useless, and the sweep notifies again.
 func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 	var decoded []queue.Message
 	var of []Message
 	for _, m := range batch {
 		got, err := queue.Decode(m.Body)
 		if err != nil {
-			s.Log.ErrorContext(ctx, "a message cannot be read, and is dropped", "message", m.ID,
-				"error", err.Error())
+			s.refuse(ctx, m.ID, err)
 			continue
 		}
 		for _, one := range got.Each() {
 			if one.Job != "" { // functions serve this agent now, and need no notice of a job's part
+				continue
+			}
+			if err := s.missing(ctx, one.Env, one.Lane); err != nil {
+				s.refuse(ctx, m.ID, err)
 				continue
 			}
 			decoded, of = append(decoded, one), append(of, m)
@@ -179,6 +202,27 @@ func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 		out = append(out, w)
 	}
 	return out
+}
+
+// missing returns a fault.NotFound if a lane does not exist. If that cannot be determined, missing
+// returns nil: the run of the lane meets the same fault, and its message is delivered again.
+func (s *Server) missing(ctx context.Context, env, lane string) error {
+	if s.Exists == nil {
+		return nil
+	}
+	exists, err := s.Exists(ctx, env, lane)
+	if err != nil || exists {
+		return nil //nolint:nilerr // see above
+	}
+	return fault.New(fault.NotFound, "read notice", "environment %.100q has no lane %.100q", env, lane)
+}
+
+// refuse records that a message is dropped.
+func (s *Server) refuse(ctx context.Context, id string, err error) {
+	s.Log.ErrorContext(ctx, "message refused and dropped", "message", id, "error", err.Error())
+	if s.Refused != nil {
+		s.Refused()
+	}
 }
 
 // Until returns when to stop starting work: an operation and a margin before the deadline. If that
@@ -299,9 +343,10 @@ func deliveryOf(ms []Message) queue.Delivery {
 }
 
 // comeBack returns after how long a message that was received n times is delivered again. It begins
-// with 30 seconds, and is four times as long after each receive, at most ten minutes.
+// with two seconds, since most faults are short and the lane gets no other message until then. It
+// is four times as long after each receive, at most ten minutes.
 func comeBack(n int) time.Duration {
-	d := 30 * time.Second
+	d := 2 * time.Second
 	for ; n > 1 && d < longestBack; n-- {
 		d *= 4
 	}
@@ -312,4 +357,6 @@ const (
 	longestBack = 10 * time.Minute
 	busyFirst   = time.Second
 	busyLast    = 8 * time.Second
+	resendFirst = 500 * time.Millisecond
+	resendLast  = 4 * time.Second
 )

@@ -3,6 +3,7 @@ package state
 import (
 	"fmt"
 	"hash/fnv"
+	"strconv"
 	"strings"
 
 	"southbound/shared/resource"
@@ -28,6 +29,22 @@ func AgentOf(lane string) string {
 		return lane[:i]
 	}
 	return lane
+}
+
+// ValidLane reports whether s can name a lane: the valid name of an agent, a slash and a number.
+func ValidLane(s string) bool {
+	agent := AgentOf(s)
+	if len(agent) == len(s) || !resource.ValidAgent(agent) {
+		return false
+	}
+	n, err := strconv.ParseUint(s[len(agent)+1:], 10, 16)
+	return err == nil && s == agent+"/"+strconv.FormatUint(n, 10)
+}
+
+// NumberOf returns the number of a valid lane within its agent.
+func NumberOf(lane string) int {
+	n, _ := strconv.Atoi(lane[strings.LastIndexByte(lane, '/')+1:])
+	return n
 }
 
 // NoticesOf returns a notice of each lane, without hints.
