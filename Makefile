@@ -51,9 +51,10 @@ bin/$(LINT)-$(LINT_VERSION):
 	cd / && GOBIN='$(CURDIR)/bin/lint' CGO_ENABLED=0 $(GO) install github.com/golangci/golangci-lint/v2/cmd/$(LINT)@$(LINT_VERSION)
 	@mv bin/lint/$(LINT) $@ && rmdir bin/lint
 
-verify: formatted bin/$(LINT)-$(LINT_VERSION) ## formatting, words of comments, vet and the other linters of .golangci.yml; builds golangci-lint the first time
+verify: formatted bin/$(LINT)-$(LINT_VERSION) ## formatting, words of comments, linters of .golangci.yml, cfn-lint and checkov; installs what is missing the first time
 	$(GO) run ./infra/words
 	bin/$(LINT)-$(LINT_VERSION) run ./...
+	$(GO) test -vet=off -tags servers -run '^(TestLint|TestCheckov)$$' ./infra
 
 .PHONY: formatted
 formatted:

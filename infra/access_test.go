@@ -208,14 +208,51 @@ func TestExportPolicy(t *testing.T) {
 	}
 }
 
+// networkPolicy is AWS's policy with which Lambda makes the network interfaces of a function.
+const networkPolicy = "arn:${AWS::Partition}:iam::aws:policy/service-role/" +
+	"AWSLambdaENIManagementAccess"
+
+// TestInVpc pins that all functions are in the VPC that the parameters name, that each of their
+// roles lets Lambda make network interfaces then, and that no role does otherwise.
+func TestInVpc(t *testing.T) {
+	t.Parallel()
+	all := templates(t)
+	resources(t, func(_, name, kind string, r node) {
+		switch {
+		case kind == "AWS::Serverless::Function":
+			choice, _ := at(property(all, r, "VpcConfig"), "Fn::If").([]any)
+			if len(choice) != 3 || choice[0] != "InVpc" {
+				t.Errorf("%s is not in the VPC of the parameters", name)
+			}
+		case kind == "AWS::IAM::Role" && name != "ScheduleRole":
+			policies, _ := at(r, "Properties", "ManagedPolicyArns").([]any)
+			n := 0
+			for _, p := range policies {
+				choice, _ := at(p, "Fn::If").([]any)
+				if len(choice) == 3 && choice[0] == "InVpc" &&
+					at(choice[1], "Fn::Sub") == networkPolicy && at(choice[2], "Ref") == "AWS::NoValue" {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Errorf("%s: Lambda could not attach the function to a VPC, or could without one", name)
+			}
+		}
+	})
+}
+
 // TestLogRole pins that the log function can overwrite neither files nor state: of objects only the
 // log's own, of items only those whose keys are the log's, its cursors', and of pages that it has
 // logged.
 func TestLogRole(t *testing.T) {
 	t.Parallel()
 	resources(t, func(_, name, _ string, r node) {
-		if name == "LogRole" && at(r, "Properties", "ManagedPolicyArns") != nil {
-			t.Error("the log function has what the other functions have")
+		if name == "LogRole" {
+			texts(at(r, "Properties", "ManagedPolicyArns"), func(s string) {
+				if !slices.Contains([]string{"InVpc", "AWS::NoValue", networkPolicy}, s) {
+					t.Errorf("the log function has %s, as the other functions have", s)
+				}
+			})
 		}
 	})
 	writes := 0

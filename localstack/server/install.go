@@ -24,6 +24,8 @@ var (
 	localstackLock []byte
 	//go:embed sam.txt
 	samLock []byte
+	//go:embed checkov.txt
+	checkovLock []byte
 	//go:embed schemas.txt
 	schemasLock []byte
 	//go:embed schemathesis.txt
@@ -116,6 +118,8 @@ func (k Kind) lock() []byte {
 		return ministackLock
 	case samTools:
 		return samLock
+	case checkov:
+		return checkovLock
 	case ciSchemas:
 		return schemasLock
 	case schemathesis:
@@ -140,7 +144,7 @@ func (k Kind) into() func(ctx context.Context, dir string, lock []byte) error {
 		return pipInto
 	case MiniStack, ciSchemas, pypiserver:
 		version = "3.10+"
-	case samTools, schemathesis:
+	case samTools, checkov, schemathesis:
 		version = "3.11+"
 	default:
 		version = "3.13"
