@@ -200,7 +200,8 @@ func doubled(t *testing.T, w *world) {
 	}
 }
 
-// strange: messages that nobody of ours sent do no harm and do not stay.
+// strange: messages that no part of the stack sent do no harm, and neither they nor records of the
+// names in them stay.
 func strange(t *testing.T, w *world) {
 	u := w.user(t, "strange")
 	u.nulls(t, "a", 1, 10)
@@ -211,7 +212,8 @@ func strange(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	for i, body := range []string{"", "{", "[]", `{"env":"no such","lane":"cloud/0"}`,
-		strings.Repeat("x", 1000)} {
+		strings.Repeat("x", 1000), `{"v":1,"env":"f1/../default","lane":"../x/0"}`,
+		`{"v":1,"env":"ghost","lane":"cloud/0"}`, `{"v":1,"env":"` + u.env + `","lane":"../x/0"}`} {
 		if body == "" {
 			body = " "
 		}
@@ -224,6 +226,11 @@ func strange(t *testing.T, w *world) {
 	}
 	u.nulls(t, "b", 1, 10)
 	u.run(t, 0, "export", ".", "--wait", "--timeout", "5m")
+	for _, name := range []string{"f1", "ghost"} {
+		if out := u.run(t, 0, "environments"); strings.Contains(string(out), name) {
+			t.Errorf("a message made an environment %s:\n%s", name, out)
+		}
+	}
 }
 
 // killed: the processes of the handler function are killed again and again while they work.
