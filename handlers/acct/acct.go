@@ -40,7 +40,7 @@ func Group() provider.Definition {
 						"users decide. The users must exist. For users that require this group, set " +
 						"their groups instead"},
 				{Name: "exact_members", Type: "Boolean", Default: true, Behaviour: schema.Parameter,
-					Description: "whether members lists all members; false: others may be members, too, and a " +
+					Description: "whether members lists all members; false: other members are left unchanged, and a " +
 						"member that was added is removed when it leaves the list"},
 				duplicateAttribute(),
 			},
@@ -72,7 +72,7 @@ func User() provider.Definition {
 					Description: "other groups of the user; a group that was added is removed when it leaves " +
 						"the list"},
 				{Name: "exact_groups", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "whether groups lists all groups; false: the user may be in others"},
+					Description: "whether groups lists all groups; false: other groups are left unchanged"},
 				{Name: "comment", Type: `Optional[Pattern[/\A[^:\x00-\x1f\x7f]*\z/]]`,
 					Description: "the full name, or a description"},
 				{Name: "home", Type: path, Description: "the home directory"},

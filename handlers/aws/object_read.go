@@ -65,8 +65,8 @@ func (t *target) head() (*s3.HeadObjectOutput, error) {
 	case awserr.Kind(err) == fault.Denied:
 		// A HEAD has no body and therefore no reason.
 		return nil, provider.Errorf(provider.Terminal,
-			"read s3://%s/%s: %s; reading needs s3:GetObject and, as S3 denies what is missing "+
-				"to others, s3:ListBucket",
+			"read s3://%s/%s: %s; grant s3:GetObject and s3:ListBucket; without "+
+				"s3:ListBucket, S3 answers 403 for a missing object",
 			t.bucket, t.key, awserr.Text(err))
 	}
 	return nil, t.fail("read", err)

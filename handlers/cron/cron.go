@@ -236,7 +236,7 @@ func (j job) variables(r provider.Resource) (own []string, shell string, err err
 		case j.file == "":
 			return nil, "",
 				wrong("environment",
-					"%s would hold for the jobs of others in the crontab, too; give the job a "+
+					"%s would also apply to unmanaged jobs in the crontab; give the job a "+
 						"file of its own", name)
 		default:
 			own = append(own, name+`="`+value+`"`)

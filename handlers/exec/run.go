@@ -48,7 +48,7 @@ func Run() provider.Definition {
 						"killed with its children, except detached daemons"},
 				{Name: "environment", Type: "Optional[Hash[String,String]]",
 					Behaviour:   schema.Parameter,
-					Description: "variables besides PATH, HOME, USER, LOGNAME and LANG; no others are passed on"},
+					Description: "variables besides PATH, HOME, USER, LOGNAME and LANG; no other variable is passed on"},
 				{Name: "cwd", Type: `Optional[Pattern[/\A\//]]`, Behaviour: schema.Parameter,
 					Description: "the working directory; default /"},
 				{Name: "user", Type: "Optional[String[1]]", Behaviour: schema.Parameter,

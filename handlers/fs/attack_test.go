@@ -382,7 +382,7 @@ func TestOtherKinds(t *testing.T) {
 						t.Fatal(err)
 					case !fine &&
 						(err == nil || provider.ClassOf(err) != provider.NeedsChange ||
-							!strings.Contains(err.Error(), "what is there is "+m.kind)):
+							!strings.Contains(err.Error(), "the path holds "+m.kind)):
 						t.Fatalf("%s: %v", provider.ClassOf(err), err)
 					case !fine && g.shape(false) != before:
 						t.Fatalf("there is\n%s", g.shape(false))

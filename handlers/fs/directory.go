@@ -96,7 +96,7 @@ func (directory) observe(
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return provider.Observation{}, provider.Errorf(provider.NeedsChange,
-			"what is there is %s, no directory; remove it, or describe it as what it is",
+			"the path holds %s, not a directory; remove it, or describe it by another type",
 			disk.KindOf(&st))
 	}
 	obs := provider.Observation{Exists: true, Attributes: make(map[string]any, 4)}
@@ -256,7 +256,7 @@ func (d directory) publish(t *task) error {
 	switch {
 	case errors.Is(err, unix.ENOTDIR):
 		return provider.Errorf(provider.NeedsChange,
-			"what is there is not a directory; remove it, or describe it as what it is")
+			"the path does not hold a directory; remove it, or describe it by another type")
 	case !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST):
 		return err
 	}

@@ -42,9 +42,9 @@ func validURL(attrs map[string]any) []diag.Problem {
 			Hint:    "give username and password"}}
 	case attrs["checksum"] == nil:
 		return []diag.Problem{{Attribute: "checksum",
-			Message: "what is fetched is only unpacked when its checksum is known, and it is not " +
-				"fetched again while that stays",
-			Hint: "give sha256:… or sha512:… as its publisher does, or as sha256sum says"}}
+			Message: "a file is only unpacked if its checksum is set, and is fetched again only when " +
+				"the checksum changes",
+			Hint: "set sha256:… or sha512:…, as its publisher or sha256sum prints it"}}
 	case attrs["password"] != nil && u.Scheme != "https":
 		return []diag.Problem{{Attribute: "password",
 			Message: "over http, everybody on the way can read it", Hint: "use https"}}

@@ -118,7 +118,7 @@ func (file) observe(
 	}
 	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return provider.Observation{}, provider.Errorf(provider.NeedsChange,
-			"what is there is %s, no regular file; remove it, or describe it as what it is",
+			"the path holds %s, not a regular file; remove it, or describe it by another type",
 			disk.KindOf(&st))
 	}
 	obs := provider.Observation{Exists: true, Attributes: make(map[string]any, 4)}
@@ -266,7 +266,7 @@ func setInPlace(t *task) error {
 		return t.want.Set(t.file)
 	case t.Resource.Attributes["content"] == nil || t.Resource.Attributes["replace"] == false:
 		return provider.Errorf(provider.NeedsChange,
-			"the file has %d names (hard links), and the others are to stay as they are; "+
+			"the file has %d names (hard links), and a change would reach all of them; "+
 				"describe its content, so that it can be replaced, or remove the other names "+
 				"(find -samefile)", st.Nlink)
 	}

@@ -264,7 +264,7 @@ func TestDirectoryThatIsThereAlready(t *testing.T) {
 	_, err := g.def.Handler.Create(g.ctx(),
 		provider.CreateRequest{Resource: g.resource(map[string]any{"path": g.path("b")})})
 	if err == nil || provider.ClassOf(err) != provider.NeedsChange ||
-		!strings.Contains(err.Error(), "is not a directory") {
+		!strings.Contains(err.Error(), "does not hold a directory") {
 		t.Fatal(err)
 	}
 	g.has("a drwx------", `a/in -rw------- ""`, `b -rw------- ""`)
@@ -304,7 +304,7 @@ func TestExplain(t *testing.T) {
 		{unix.EPERM, provider.Terminal, "lsattr"},
 		{unix.ENOTDIR, provider.NeedsChange, "above it"},
 		{unix.ENOENT, provider.Retryable, "describe that, too"},
-		{unix.EISDIR, provider.NeedsChange, "there is a directory"},
+		{unix.EISDIR, provider.NeedsChange, "the path holds a directory"},
 		{unix.ENOTEMPTY, provider.NeedsChange, "recurse_purge"},
 		{unix.ENAMETOOLONG, provider.NeedsChange, "another path"},
 		{unix.EFBIG, provider.NeedsChange, "files of this size"},

@@ -44,7 +44,7 @@ func Line() provider.Definition {
 				{Name: "multiple", Type: "Enum[refuse,first,last,all,single]", Default: "refuse",
 					Behaviour: schema.Parameter,
 					Description: "if match matches several lines: refuse; replace the first, the last or all; " +
-						"or single: replace the first and remove the others"},
+						"or single: replace the first and remove the rest"},
 				{Name: "after", Type: pattern, Behaviour: schema.Parameter,
 					Description: "a regular expression: insert after the last line that it matches; existing " +
 						"lines are not moved"},
@@ -135,10 +135,10 @@ func validLine(attrs map[string]any) []diag.Problem {
 	// Problems of line are ignored if the resource is purged and does not set line.
 	case attrs["block"] == nil && attrs["line"] == nil && attrs["match"] == nil:
 		add("line", "give line or block; purged: true removes the block of this name",
-			"nothing says what the line is")
+			"neither line nor block is set")
 	case attrs["block"] == nil && attrs["line"] == nil:
 		add("line", "give line; purged: true removes what match matches",
-			"match alone does not say what the line is to be")
+			"match selects a line, but line, its new text, is not set")
 	}
 	if attrs["after"] != nil && attrs["before"] != nil {
 		add("before", "choose one", "after and before exclude each other")

@@ -22,12 +22,12 @@ func TestMovedMeanwhile(t *testing.T) {
 		says  string
 	}{
 		{"a file", withFile, map[string]any{"content": "x"}, "fsync", true,
-			"another directory in the place"},
+			"another process replaced the directory"},
 		{"a file, with nothing left", withFile, map[string]any{"content": "x"}, "fsync", false,
 			"describe that, too"},
-		{"a directory", withDir, nil, "fsync", true, "another directory in the place"},
+		{"a directory", withDir, nil, "fsync", true, "another process replaced the directory"},
 		{"a link", withLink, map[string]any{"target": "x"}, "symlink", true,
-			"another directory in the place"},
+			"another process replaced the directory"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			moved := false

@@ -67,10 +67,10 @@ func ruleOf(r provider.Resource) (*rule, error) {
 		u.isBlock = true
 	case u.match == nil:
 		return nil, provider.Errorf(provider.NeedsChange,
-			"nothing says what the line is; give line or block")
+			"neither line nor block is set; set one of them")
 	case !r.Purged:
 		return nil, provider.Errorf(provider.NeedsChange,
-			"match alone says which lines must not exist; give line, too, or purge it")
+			"match alone selects lines to remove; set line as well, or purged: true")
 	}
 	return u, nil
 }

@@ -91,7 +91,7 @@ func isLink(st *unix.Stat_t) error {
 		return nil
 	}
 	return provider.Errorf(provider.NeedsChange,
-		"what is there is %s, no symbolic link; remove it, or describe it as what it is",
+		"the path holds %s, not a symbolic link; remove it, or describe it by another type",
 		disk.KindOf(st))
 }
 

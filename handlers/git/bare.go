@@ -180,7 +180,7 @@ func (g *checkout) mayBring() error {
 
 func changedHere(names []string) error {
 	return provider.Errorf(provider.NeedsChange,
-		"branches or tags were changed here, and the remote has others of these names: %s; push "+
+		"branches or tags were changed here and differ from the remote's: %s; push "+
 			"them, or set local", named(names))
 }
 

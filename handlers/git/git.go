@@ -113,7 +113,7 @@ func validate(attrs map[string]any) []diag.Problem {
 	const hint = "give username and password"
 	if provider.HasSecret(attrs["source"]) {
 		add("source", hint,
-			"what is in source is written to the repository and shown, so it cannot be a secret")
+			"source is written to the repository and shown, so it cannot be a secret")
 	}
 	if s, ok := attrs["source"].(string); ok && hasPassword(s) {
 		add("source", hint,

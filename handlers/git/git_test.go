@@ -279,7 +279,7 @@ func TestRevisions(t *testing.T) {
 	full := t.TempDir()
 	write(t, full+"/precious", "")
 	g.Fails(map[string]any{"path": full, "source": source}, false, provider.NeedsChange,
-		"no git repository")
+		"not a git repository")
 	g.Fails(map[string]any{"path": full + "/precious", "source": source}, false,
 		provider.NeedsChange, "not a directory")
 	within := filepath.Join(path, "nested") // inside another working tree

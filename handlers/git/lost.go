@@ -57,8 +57,8 @@ func (g *change) removable() error {
 		return nil
 	}
 	return provider.Errorf(provider.NeedsChange,
-		"the checkout has what is nowhere else: %s; commit and push it, save it elsewhere, or set "+
-			"local to discard", named(lost))
+		"the checkout has content that exists nowhere else: %s; commit and push it, copy it "+
+			"elsewhere, or set local to discard", named(lost))
 }
 
 // gitDir is the directory of the repository, if it is within the checkout.

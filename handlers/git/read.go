@@ -46,7 +46,7 @@ func (g *checkout) there() (exists bool, err error) {
 		return false, provider.Errorf(provider.Retryable, "read %s: %w", g.path, err)
 	case !info.IsDir():
 		return false, provider.Errorf(provider.NeedsChange,
-			"what is at %s is not a directory; remove it, or describe it as what it is", g.path)
+			"%s is not a directory; remove it, or describe it by another type", g.path)
 	}
 	names, err := os.ReadDir(g.path)
 	if err != nil {
@@ -64,7 +64,7 @@ func (g *checkout) there() (exists bool, err error) {
 		return true, nil
 	}
 	return false, provider.Errorf(provider.NeedsChange,
-		"%s is not empty and no git repository; move away what is in it, such as %s", g.path,
+		"%s is not empty and not a git repository; move its contents away, such as %s", g.path,
 		shown(names[0].Name()))
 }
 

@@ -105,12 +105,12 @@ func (r *answer) json() (any, error) {
 	var v any
 	if err := d.Decode(&v); err != nil || d.More() {
 		return nil, provider.Errorf(provider.NeedsChange,
-			"the API answers %s with what is not JSON (%s)", r.path, r.Header.Get("Content-Type"))
+			"the response to %s is not JSON (%s)", r.path, r.Header.Get("Content-Type"))
 	}
 	v, err := resource.FromGo(v)
 	if err != nil {
 		return nil, provider.Errorf(provider.NeedsChange,
-			"the API answers %s with what is not a value: %w", r.path, err)
+			"the response to %s holds an unsupported value: %w", r.path, err)
 	}
 	return v, nil
 }

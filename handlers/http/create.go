@@ -36,7 +36,7 @@ func (a *api) hintFind() string {
 	if !remembers(a.want.Attributes) {
 		return ""
 	}
-	return "; if it is there already, add find, which says how it is known again"
+	return "; if the object exists already, set find to look it up"
 }
 
 // created continues after the API has accepted a create.
@@ -74,8 +74,8 @@ func (a *api) keep(id string) error {
 				"%s; see id_at and object_at", a.text("id_at"), a.readPath())
 	case a.redact(id) != id:
 		return provider.Errorf(provider.Terminal,
-			"the object was made, and its id has a secret in it, so it cannot be kept; add find, "+
-				"which says how the object is known again")
+			"the object was created, but its id contains a secret and cannot be stored; set find "+
+				"to look the object up")
 	}
 	a.ctx.Fact(idFact, id)
 	return nil
@@ -251,8 +251,8 @@ func (o object) FindCreated(ctx *provider.Context, req provider.CreateRequest) (
 	}
 	if remembers(a.want.Attributes) && !a.conn.Repeats() {
 		return false, provider.With(provider.Errorf(provider.Terminal,
-			"the API chose an id that was not recorded; name the header idempotency_header of "+
-				"the agent, or find, so that it can be told"), provider.ErrUndecided)
+			"the API chose an id that was not recorded; set idempotency_header of the agent, or "+
+				"find, so that the object can be looked up"), provider.ErrUndecided)
 	}
 	return false, nil
 }

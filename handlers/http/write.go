@@ -317,7 +317,7 @@ func (a *api) await(p *progress) (provider.Result, error) {
 		return provider.Result{},
 			cmp.Or(err,
 				provider.Errorf(provider.Terminal,
-					"the object has failed: it has what failed says"))
+					"the object has failed: it matches the attribute failed"))
 	}
 	obs, err := a.observed(t)
 	switch {

@@ -264,8 +264,8 @@ func (a apt) known(ctx *provider.Context, p place, items []item) error {
 	for _, name := range ask {
 		bare, _, _ := strings.Cut(name, ":")
 		if found[name] == "" && found[bare] == "" {
-			return fmt.Errorf("unable to locate package %s: no package has this name; others may "+
-				"provide it, and one of those has to be named", name)
+			return fmt.Errorf("unable to locate package %s: no package has this name; name a package "+
+				"that provides it", name)
 		}
 	}
 	return nil

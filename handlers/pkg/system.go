@@ -136,7 +136,7 @@ func (m dnf) remove(ctx *provider.Context, p place, items []item) error {
 	if _, err := tool.Run(ctx, nil, test...); err != nil {
 		if strings.Contains(err.Error(), "is needed by") {
 			return provider.Errorf(provider.NeedsChange,
-				"it is needed by others, which would be removed, too; purge those as well, or "+
+				"other packages require it and would be removed with it; purge those as well, or "+
 					"keep them all: %w", err)
 		}
 		return err

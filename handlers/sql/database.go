@@ -43,7 +43,7 @@ func Database() provider.Definition {
 					Description: "the database to copy; default template0 if encoding or locale is set, " +
 						"otherwise template1"},
 				{Name: "extensions", Type: "Optional[Array[String[1]]]",
-					Description: "extensions to install; others stay"},
+					Description: "extensions to install; other extensions are left unchanged"},
 				{Name: "connection_limit", Type: "Optional[Integer[-1, 2147483647]]",
 					Description: "maximum number of connections; -1: no limit"},
 				{Name: "comment", Type: "Optional[String]", Description: "a description"},
@@ -136,7 +136,7 @@ func readDatabase(
 const dropping = -2
 
 var errDropping = errors.New("it is being dropped, or a drop of it was cut off; if it stays so, " +
-	"DROP DATABASE removes what is left of it, and so does purging it")
+	"DROP DATABASE, or purging the resource, removes the rest of it")
 
 func extensions(ctx context.Context, c *conn.Conn, name string) (out []string, err error) {
 	err = c.Do(ctx, name, func(pg *pgconn.PgConn) error {

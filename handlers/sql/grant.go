@@ -125,7 +125,7 @@ func validGrant(attrs map[string]any) []diag.Problem {
 			Hint: "write `purged: true` for a role that is to have none"})
 	}
 	if slices.Contains(wanted, all) && len(wanted) > 1 {
-		out = append(out, diag.Problem{Attribute: "privileges", Message: "ALL has the others in it",
+		out = append(out, diag.Problem{Attribute: "privileges", Message: "ALL includes the other privileges",
 			Hint: "write ALL alone, or leave it out"})
 	}
 	may := map[string]string{"database": "CREATE CONNECT TEMPORARY", "schema": "USAGE CREATE",

@@ -125,10 +125,10 @@ func (s sysvinit) tellAndWait(ctx context.Context, name, verb string, running bo
 		case <-tick.C:
 		case <-over:
 			if running {
-				return fmt.Errorf("after %s its script says of status that it does not run: %w",
+				return fmt.Errorf("after %s, its script reports by status that it does not run: %w",
 					verb, err)
 			}
-			return fmt.Errorf("after %s its script says of status that it still runs", verb)
+			return fmt.Errorf("after %s, its script reports by status that it still runs", verb)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

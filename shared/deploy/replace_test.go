@@ -466,7 +466,7 @@ func TestCreateFirstIsDeclaredWhole(t *testing.T) {
 			Attributes: []schema.Attribute{name, zone}},
 			"nothing that is only reported tells the old one"},
 		{schema.Type{Name: "t::T", CreateFirst: true, Assigned: true,
-			Attributes: []schema.Attribute{name, number}}, "no attribute replaces them"},
+			Attributes: []schema.Attribute{name, number}}, "no attribute has the behaviour replace"},
 	} {
 		_, err := schema.NewRegistry(tc.typ)
 		if (err == nil) != (tc.want == "") ||

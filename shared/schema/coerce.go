@@ -32,7 +32,7 @@ func (d *DataType) Coerce(text string) (any, error) {
 	shown, hint := d.explain(text, observed).render(!d.secret)
 	e := fault.New(fault.Invalid, "", "%s", shown)
 	if wantsNumber(d) && leadingZero(text) {
-		hint = "a number with a leading zero is octal for some and decimal for others; " +
+		hint = "a number with a leading zero is octal in YAML 1.1 and decimal in YAML 1.2; " +
 			"write 0o before it, or no zero"
 	}
 	if hint != "" && !strings.Contains(hint, "without quotes") {

@@ -296,7 +296,7 @@ func TestMoreDefinitionErrors(t *testing.T) {
 		"title pattern 2: it stands there twice": func(t *Type) {
 			t.Titles = []TitlePattern{{Pattern: "(?<name>a)"}, {Pattern: "(?<name>a)"}}
 		},
-		`ensure: every resource says`: add(
+		`ensure: resources use`: add(
 			Attribute{Name: "ensure", Type: "Optional[Enum[present,absent]]"}),
 		`the name "title" is reserved`: add(
 			Attribute{Name: "title", Type: "String"}),

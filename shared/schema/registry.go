@@ -140,11 +140,11 @@ func featureHint(name string) string {
 	case "supports_noop":
 		return `did you mean "noop"?`
 	case "simple_get_filter":
-		return "leave it out: a handler is always told what to read"
+		return "leave it out: Read always receives the resources to read"
 	case "custom_insync", "custom_generate":
-		return "leave it out: what a handler implements, such as InSyncer or Generator, says it"
+		return "leave it out: a handler implements an interface instead, such as InSyncer or Generator"
 	case "remote_resource":
-		return "leave it out: handlers run where the transport of the agent says"
+		return "leave it out: the transport of the agent decides where handlers run"
 	}
 	return orList(nearestHint(name, features()), "features are ", features())
 }
@@ -204,7 +204,7 @@ func (c *compiler) transports(t *Type) {
 		c.part = Part(TransportPart, i)
 		switch {
 		case name == AnyTransport && len(t.Transports) > 1:
-			c.bad("", "leave the others out", "the transport %q stands for all, so it stands alone",
+			c.bad("", "remove the other transports", "the transport %q includes all others",
 				name)
 		case name != AnyTransport && !TransportName(name):
 			c.bad("", "names are like ssh or postgresql: small letters, digits, - and _",
@@ -302,8 +302,8 @@ func (c *compiler) replaced(t *Compiled) {
 		c.bad("", "leave CreateFirst out, or set Assigned where the target chooses the identity",
 			"two of one name cannot exist at once, so a thing cannot be created first")
 	case !has(func(a *Attribute) bool { return a.Behaviour == Replace }):
-		c.bad("", "give the behaviour replace to what cannot be changed otherwise",
-			"the type says how things are replaced, and no attribute replaces them")
+		c.bad("", "give the behaviour replace to attributes that cannot be updated",
+			"the type describes a replacement, but no attribute has the behaviour replace")
 	case !has(func(a *Attribute) bool { return a.Behaviour == ReadOnly && !a.Sensitive }):
 		c.bad("", "declare a read_only attribute, such as the id that the target has chosen",
 			"nothing that is only reported tells the old one from the new one, so a thing cannot "+
@@ -372,7 +372,7 @@ func (c *compiler) ensure(a *Attribute, d *DataType) {
 		hint = "take absent out of it"
 	}
 	c.bad(a.Name, hint,
-		"every resource says `purged: true` when it must not exist, so ensure is not absent")
+		"resources use `purged: true` for absence, so ensure cannot be absent")
 }
 
 // metadata converts the metadata of a declaration to values.

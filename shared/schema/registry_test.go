@@ -129,7 +129,7 @@ func TestDefinitionErrors(t *testing.T) {
 		`File: over ssh handlers run on the machine, and the type is not about one`,
 		`File: "Net Conf" is not a name of a transport`,
 		`File: the transport "http" is there twice`,
-		`File: the transport "*" stands for all, so it stands alone`,
+		`File: the transport "*" includes all others`,
 		`File: path: read data type: "Strng" is neither a type nor an alias at column 1`,
 		`File: path: the attribute is declared twice`,
 		`File: path: unknown behaviour "namvar"`,

@@ -80,7 +80,7 @@ func (d *Folder) There() error {
 	}
 	if it.Dev != now.Dev || it.Ino != now.Ino {
 		return provider.Errorf(provider.Retryable,
-			"something else put another directory in the place of %s meanwhile", d.Path)
+			"another process replaced the directory %s", d.Path)
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func textOf(ctx context.Context, d *disk.Folder, base string) (disk.File, Text, 
 	switch {
 	case errors.Is(err, unix.ELOOP):
 		return f, Text{}, provider.Errorf(provider.NeedsChange,
-			"what is there is a symbolic link; name the file that it leads to")
+			"the path is a symbolic link; name the file that it leads to")
 	case disk.Gone(err):
 		return f, Text{}, nil
 	case err != nil:
@@ -131,7 +131,7 @@ func textOf(ctx context.Context, d *disk.Folder, base string) (disk.File, Text, 
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return f, Text{}, provider.Errorf(provider.NeedsChange,
-			"what is there is %s, no regular file", disk.KindOf(&st))
+			"the path holds %s, not a regular file", disk.KindOf(&st))
 	case st.Size > maxEdited:
 		return f, Text{}, provider.Errorf(provider.NeedsChange,
 			"the file has %d bytes; at most %d can be changed in part", st.Size, maxEdited)

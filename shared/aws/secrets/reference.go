@@ -137,12 +137,12 @@ func (r *reference) fault(err error) error {
 	case fault.HintOf(err) != "":
 	case kind == fault.NotFound:
 		return e.WithHint(
-			"it, or this version of it, does not exist (any more) in the region; a new export " +
-				"takes the version that there is now")
+			"the secret, or this version of it, does not exist in the region; a new export " +
+				"takes the current version")
 	case kind == fault.Denied:
 		return e.WithHint(
-			"who runs the handlers needs ssm:GetParameters or secretsmanager:GetSecretValue on " +
-				"it, and kms:Decrypt on its key")
+			"grant ssm:GetParameters or secretsmanager:GetSecretValue on it, and kms:Decrypt on " +
+				"its key, to the role that runs the handlers")
 	}
 	return e
 }
@@ -169,7 +169,7 @@ func (r *reference) member(value string) (string, error) {
 	if !ok {
 		return "", fault.New(fault.NotFound, "resolve secret "+r.shown(), "it has no member %q",
 			r.key).
-			WithHint("members are told apart by letter case")
+			WithHint("the names of members are case-sensitive")
 	}
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

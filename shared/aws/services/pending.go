@@ -61,8 +61,8 @@ func (p *plan) fits() error {
 		return nil
 	}
 	return fault.New(fault.Invalid, opWrite,
-		"%d instances, with what callbacks are to be told of them, are %d items of the table, and "+
-			"may be %d", len(p.changes), len(p.items), maxItems).WithHint(inventory.HintFewer)
+		"%d instances with their pending callbacks are %d items of the table, more than the "+
+			"limit of %d", len(p.changes), len(p.items), maxItems).WithHint(inventory.HintFewer)
 }
 
 // waiting holds the pending events of an instance, as the table stores them.

@@ -153,7 +153,7 @@ func (t *table) pause(ctx context.Context, op string, try int) error {
 		return nil
 	case try == maxTries:
 		return fault.New(fault.Unavailable, op,
-			"%d times others were in the way, or DynamoDB was throttling", try)
+			"%d attempts ended in a conflict or were throttled by DynamoDB", try)
 	}
 	limit := min(time.Millisecond<<min(try, 10), longest)
 	d := rand.N(limit) + 1 // jitter, not a secret

@@ -257,7 +257,7 @@ func (s *Sweeper) measure(ctx context.Context, env string, quiet time.Time) erro
 		oldest = max(oldest, w.For)
 		if w.For >= NobodyServes {
 			unserved++
-			s.Log.WarnContext(ctx, "nobody serves an agent that has work", "environment", env,
+			s.Log.WarnContext(ctx, "an agent with work has no runner or function", "environment", env,
 				"agent", w.Agent, "seconds", int(w.For.Seconds()))
 		}
 	}

@@ -28,7 +28,7 @@ func jsonProblems() []badCase {
 			}},
 		{"ends early", "something is open",
 			"{\"southbound\": 1, \"resources\": [{\"type\": \"std::Null\"", []string{
-				`1:53 |  |  | this is not valid JSON: it ends early | close what is open`,
+				`1:53 |  |  | this is not valid JSON: it ends early | close the open brackets and quotes`,
 			}},
 		{"comment", "JSON has none", "{\"southbound\": 1, // hi\n\"resources\": []}", []string{
 			`1:19 |  |  | this is not valid JSON: invalid character '/' at start of value | JSON has no comments`,

@@ -27,12 +27,12 @@ func linesProblems() []badCase {
 					"types` lists them",
 				"3:16 |  |  | the format 2 is not known | this program reads format 1: " +
 					"`southbound: 1`",
-				`4:17 |  |  | this is not valid JSON: it ends early | close what is open; a document stands on one line`,
+				`4:17 |  |  | this is not valid JSON: it ends early | close the open brackets and quotes; a document is one line`,
 				"5:113 |  |  | a resource is a map | start each resource with `- type:`",
 			}},
 		{"a document over two lines", "a line is a document",
 			"{\"southbound\": 1,\n\"resources\": []}\n", []string{
-				`1:18 |  |  | this is not valid JSON: it ends early | close what is open; a document stands on one line`,
+				`1:18 |  |  | this is not valid JSON: it ends early | close the open brackets and quotes; a document is one line`,
 				`2:12 |  |  | there is more after the document | each document stands on a line of its own`,
 			}},
 		{"two documents on a line", "a line is a document",

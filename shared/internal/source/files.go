@@ -132,7 +132,7 @@ func (e *file) again(dir, path string) (io.ReadCloser, error) {
 	name := filepath.Join(dir, filepath.FromSlash(path))
 	src, err := os.OpenInRoot(dir, filepath.FromSlash(path))
 	if err != nil {
-		return nil, changed("the file %s cannot be read any more: %v", name, cause(err))
+		return nil, changed("the file %s can no longer be read: %v", name, cause(err))
 	}
 	return &reread{src, e, name}, nil
 }
@@ -162,5 +162,5 @@ func (r *reread) Close() error { return r.src.Close() }
 
 func changed(format string, args ...any) error {
 	return fault.New(fault.Invalid, "", format, args...).
-		WithHint("the same command begins again, with what is there then")
+		WithHint("run the command again to read the current files")
 }

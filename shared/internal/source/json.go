@@ -64,9 +64,9 @@ func (j *jsonReader) fail(err error) error {
 	hint := ""
 	switch {
 	case len(bytes.Trim(j.text[offset:], jsonBlanks)) == 0:
-		message, hint = "it ends early", "close what is open"
+		message, hint = "it ends early", "close the open brackets and quotes"
 		if j.single {
-			hint = "close what is open; a document stands on one line"
+			hint = "close the open brackets and quotes; a document is one line"
 		}
 		offset = len(bytes.TrimRight(j.text, jsonBlanks))
 	case strings.Contains(message, "max depth"):

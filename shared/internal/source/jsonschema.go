@@ -23,8 +23,8 @@ func JSONSchema(types *schema.Registry) ([]byte, error) {
 		"purged": "true: must not exist", "purge_on_delete": "true: leaving the model purges it",
 		"prevent_destroy": "true: never delete it, not even to replace it",
 		"report_only":     "true: compare, never change",
-		"send_event":      "true: tell direct dependants when it finishes",
-		"receive_events":  "false: ignore what others tell", "managed": "false: not exported",
+		"send_event":      "true: notify direct dependants when it finishes",
+		"receive_events":  "false: ignore notifications", "managed": "false: not exported",
 	} {
 		common[name] = described(jsonObject{"type": "boolean"}, what)
 	}

@@ -161,8 +161,8 @@ func (r *projectReader) settings(n *node, p *Project) {
 	case said != nil && s.RetryMax != 0:
 		r.add(said.at, "make it as long or longer", "retry_max is shorter than retry_base")
 	case said == nil:
-		r.add(n.get("retry_base").at, "say retry_max as well", "retry_base is longer than "+
-			"retry_max, which is %.0fm unless it is said", longest.Minutes())
+		r.add(n.get("retry_base").at, "set retry_max as well", "retry_base is longer than "+
+			"retry_max, which is %.0fm by default", longest.Minutes())
 	}
 }
 

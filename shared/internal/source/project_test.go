@@ -100,8 +100,8 @@ func TestProjectProblems(t *testing.T) {
 			"1:40: retry_max is a length of time | write it with its units, such as 2s, 10m or 30d",
 		}},
 		{"retries that shrink at once", "settings: {retry_base: 20m}\n",
-			[]string{"1:24: retry_base is longer than retry_max, which is 10m unless it is said | " +
-				"say retry_max as well"}},
+			[]string{"1:24: retry_base is longer than retry_max, which is 10m by default | " +
+				"set retry_max as well"}},
 		{"two documents", "environment: a\n---\nenvironment: b\n",
 			[]string{"3:1: the project file holds more than one document | keep one"}},
 		{"a list", "- environment: a\n",

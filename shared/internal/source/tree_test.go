@@ -297,7 +297,7 @@ func TestChangedFile(t *testing.T) {
 		}},
 		{"fewer bytes", "has changed since its hash was taken",
 			func(path string) error { return os.Truncate(path, keepFile) }},
-		{"gone", "cannot be read any more: no such file", os.Remove},
+		{"gone", "can no longer be read: no such file", os.Remove},
 	} {
 		dir := t.TempDir()
 		large := filepath.Join(dir, "large")

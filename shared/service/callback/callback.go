@@ -210,7 +210,7 @@ func ErrOther(id string) error {
 // ErrMany is the error of Register if the environment has MaxCallbacks.
 func ErrMany() error {
 	return fault.New(fault.Full, "register callback", "the environment has %d callbacks already",
-		MaxCallbacks).WithHint("remove one that is not needed any more")
+		MaxCallbacks).WithHint("remove an unused one")
 }
 
 // ErrNone is the error for an unknown id.

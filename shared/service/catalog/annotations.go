@@ -149,7 +149,7 @@ func (c *collector) merge(into map[string]any, a *types.Attribute, o *eval.Insta
 	v, _ := o.Value("annotations")
 	d, ok := v.(*types.Dict)
 	if !ok {
-		c.bad(o.Place("annotations"), "annotations", "compute it from what is known",
+		c.bad(o.Place("annotations"), "annotations", "compute it from known values",
 			"the annotations of %s are %s", a.Name, types.Kind(v))
 		return
 	}

@@ -25,7 +25,7 @@ func (c *collector) machine(b *eval.Instance) *lifecycle.Machine {
 		return v, nil
 	}, o)
 	if err != nil {
-		c.bad(o.Pos(), "lifecycle", "compute it from what is known", "%v", err)
+		c.bad(o.Pos(), "lifecycle", "compute it from known values", "%v", err)
 		return nil
 	}
 	wrong := m.Check()

@@ -90,7 +90,7 @@ func (c *compiler) compileOnce(
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		return nil, &tooLong{diag.Problems{{
 			Message: fmt.Sprintf("the compile took longer than %v", c.Limit),
-			Hint:    "a smaller model, or more time and memory for whoever compiles it",
+			Hint:    "make the model smaller, or give the compiler more time and memory",
 		}}}
 	}
 	if err != nil && *lost != nil {

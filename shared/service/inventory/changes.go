@@ -73,7 +73,7 @@ func checkNames(r *Record) error {
 		return fault.New(fault.Invalid, opWrite,
 			"the instance %s leads to %d others, and may lead to %d",
 			r.ID, len(r.References), MaxReferences).
-			WithHint("let those others lead to it, or put some between them")
+			WithHint("reverse the relation, or put instances between them")
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func Versions(limit int) int { return min(Page(limit), MaxVersions) }
 // ErrChanged is the error of Write if a record has another revision than the one that was read.
 func ErrChanged(r *Record) error {
 	return fault.New(fault.Conflict, opWrite, "another has changed the instance %s", r.ID).
-		WithHint("read it again, and decide anew")
+		WithHint("read it again, and decide again")
 }
 
 // ErrTaken is the error of Write if another instance has the identity.

@@ -61,7 +61,7 @@ func (c *checker) theirs(m definition.Modifier, top bool, v, was any, at Path) b
 		return false
 	}
 	c.bad(at, CodeModifier, "leave it out",
-		"it has the modifier r: the model sets it, and nobody else")
+		"it has the modifier r: only the model sets it")
 	return true
 }
 

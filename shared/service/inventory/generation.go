@@ -37,8 +37,8 @@ var errMoved = errors.New("choose anew")
 func ErrMoved(service string) error {
 	return &fault.Error{
 		Kind: fault.Conflict, Op: opWrite, Err: errMoved,
-		Message: "others have chosen values for instances of " + service + " meanwhile",
-		Hint:    "compile again, with what they have now",
+		Message: "another compile has chosen values for instances of " + service,
+		Hint:    "compile again, with their current values",
 	}
 }
 

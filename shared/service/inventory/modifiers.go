@@ -45,7 +45,7 @@ func (c *checker) refuse(at Path, m definition.Modifier, what string) {
 	hint, rule := "leave it as it is", "it is set once, and never changes"
 	switch {
 	case m == definition.ReadOnly:
-		rule = "the model sets it, and nobody else"
+		rule = "only the model sets it"
 	case c.who == Model:
 		hint, rule = `give it the modifier r in the model`, "customers set it, and not the model"
 	}

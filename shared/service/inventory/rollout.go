@@ -238,7 +238,7 @@ func membersOnly(e *definition.Embedded, v any) any {
 // noState rejects a definition whose lifecycle lacks the state of an instance.
 func noState(s *definition.Service, r *Record) error {
 	return fault.New(fault.Conflict, "update",
-		"the lifecycle of %s has no state %s any more, in "+
+		"the lifecycle of %s no longer has the state %s, in "+
 			"which the instance %s is", s.Name, r.State, r.ID).
 		WithHint("bring the instance into another state first, or keep the state in the model")
 }

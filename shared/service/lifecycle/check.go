@@ -125,7 +125,7 @@ func (c *checker) one(i int) {
 	}
 	if t.Validate && t.ResourceBased {
 		c.transfer(i, "take validate or resource_based away",
-			"what has been deployed cannot be validated any more")
+			"a deployed state can no longer be validated")
 	}
 	if t.ErrorOperation != NoOperation && t.Error == "" {
 		c.transfer(i, "set error to a state, or take error_operation away",
@@ -387,7 +387,7 @@ func (c *checker) circle(what string, next func(*Transfer, func(string))) {
 				}
 				if at[to] == open {
 					round := append(slices.Clone(path[slices.Index(path, to):]), to)
-					c.state(to, "take one of the transfers away, or have somebody begin it",
+					c.state(to, "remove one of the transfers, or make one wait for a request",
 						"the %s go round for ever: %s", what, strings.Join(round, " → "))
 					found = true
 					return

@@ -77,7 +77,7 @@ func TestCheck(t *testing.T) {
 			i := slices.IndexFunc(m.Transfers,
 				func(t lifecycle.Transfer) bool { return t.ResourceBased })
 			m.Transfers[i].Validate = true
-		}, "what has been deployed cannot be validated"},
+		}, "a deployed state can no longer be validated"},
 		{"an operation for nothing", func(m *lifecycle.Machine) {
 			add(m, lifecycle.Transfer{
 				Source: "up", Target: "failed", APISetState: true,

@@ -222,7 +222,7 @@ func TestRefused(t *testing.T) {
 		{"an old version", up, lifecycle.Delete{Version: 3}, fault.Conflict,
 			"the instance has the version 4, and not 3"},
 		{"no such transfer", up, lifecycle.SetState{Target: "rollback", Version: 4}, fault.Conflict,
-			"the instance is in the state up, in which nobody can ask for rollback"},
+			"the instance is in the state up, in which no transfer to rollback can be requested"},
 		{"gone", gone, lifecycle.Update{Version: 9}, fault.Conflict, "the instance is deleted"},
 		{"under way", checked, lifecycle.Delete{Version: 1}, fault.Conflict,
 			"on its way from start to creating, and is being validated"},

@@ -247,7 +247,7 @@ func (s *stepper) asked(e Event) (Result, error) {
 		return Result{}, fault.New(fault.Conflict, "",
 			"the instance has the version %d, and not %d",
 			s.in.Version, version).
-			WithHint("read it again, and decide anew")
+			WithHint("read it again, and decide again")
 	}
 	if f, ok := e.(Force); ok {
 		return s.force(f)
@@ -320,7 +320,7 @@ func (s *stepper) transfer(e Event) (Result, error) {
 		s.trigger, what = ByDelete, "it cannot be deleted"
 		t, ok = s.m.from(s.in.State, func(t *Transfer) bool { return t.OnDelete })
 	case SetState:
-		s.trigger, what = BySetState, "nobody can ask for "+e.Target
+		s.trigger, what = BySetState, "no transfer to "+e.Target+" can be requested"
 		t, ok = s.m.from(s.in.State, func(t *Transfer) bool {
 			return t.APISetState && t.Target == e.Target
 		})

@@ -96,7 +96,7 @@ func seen(version *int64, r *inventory.Record) error {
 		return nil
 	}
 	return fault.New(fault.Conflict, "", "the instance %s has the version %d, and not %d",
-		r.ID, r.Version, *version).WithHint("read it again, and decide anew")
+		r.ID, r.Version, *version).WithHint("read it again, and decide again")
 }
 
 // Update sets some attributes. Other attributes stay.

@@ -238,7 +238,7 @@ func metadata(m map[string]string) error {
 	}
 	if total > maxValue {
 		return fault.New(fault.Invalid, "", "the metadata have %d bytes, and may have %d",
-			total, maxValue).WithHint("keep what is large elsewhere, and its address here")
+			total, maxValue).WithHint("store large data elsewhere, and its address here")
 	}
 	return nil
 }

@@ -228,7 +228,7 @@ func (i *Item) check() error {
 		hint = "use create, update or delete"
 	}
 	if i.Action != ActionCreate && len(i.Metadata)+len(i.Config) > 0 {
-		message, hint = "metadata and settings are given to what is made", "set them at the instance"
+		message, hint = "metadata and settings apply to new instances only", "set them at the instance"
 	}
 	if message == "" {
 		return nil

@@ -63,12 +63,12 @@ func declared() []options.Option {
 			Description: "seconds within which a request that failed is made again; 0: never"},
 		{Name: "idempotency_header", Type: "Optional[String[1]]",
 			Description: "the header in which the API takes a key that makes repeating a POST " +
-				"harmless, such as Idempotency-Key; without one only what is harmless by itself " +
-				"is repeated"},
+				"harmless, such as Idempotency-Key; without one, only idempotent requests " +
+				"are repeated"},
 		{Name: "rate", Type: "Optional[Numeric]",
 			Description: "how many requests a second at most"},
 		{Name: "burst", Type: "Integer[1, 10000]", Default: int64(1),
-			Description: "how many may be made at once before rate counts"},
+			Description: "how many requests may be made in a burst before rate applies"},
 		{Name: "max_body", Type: "Integer[1, 67108864]", Default: int64(4 << 20),
 			Description: "how many bytes of an answer at most"},
 		{Name: "probe", Type: `Optional[Pattern[/\A\//]]`,

@@ -99,7 +99,7 @@ func orUnavailable(err error) fault.Kind {
 func (c *Conn) greet(r *frameReader) error {
 	k, body, err := r.next()
 	if errors.Is(err, io.EOF) {
-		return fault.New(fault.Unavailable, "", "it ended at once")
+		return fault.New(fault.Unavailable, "", "it ended immediately")
 	}
 	if err != nil {
 		return err

@@ -80,8 +80,8 @@ func (m *Machine) Conn(ctx context.Context) (*Conn, error) {
 	case <-long:
 		return nil, fault.New(fault.Unavailable, "connect",
 			"logging in, or uploading the program, takes longer than %s, and goes on", maxWait).
-			WithHint("the next run finds what is there by then; a login that never ends, as " +
-				"`ssh HOST true` shows, is often due to what the login shell runs there")
+			WithHint("the next run continues from there; a login that never ends, as " +
+				"`ssh HOST true` shows, is often due to a command in the login shell's startup files")
 	}
 }
 

@@ -89,7 +89,7 @@ func Open(ctx context.Context, s Starter, c Config) (*Conn, error) {
 			return nil, c.unknown(rest)
 		default:
 			p.Kill()
-			return nil, fault.New(fault.Damaged, "start on the machine", "it said %q", line)
+			return nil, fault.New(fault.Damaged, "start on the machine", "it printed %q", line)
 		}
 	}
 	return nil, provider.Errorf(provider.Terminal, "%w",
@@ -141,12 +141,12 @@ func (c *Config) upload(ctx context.Context, s Starter, need string) error {
 		case err != nil:
 			return fault.Wrap(orUnavailable(err), "upload the program", err)
 		case line != "uploaded":
-			return fault.New(fault.Damaged, "upload the program", "the machine said %q", line)
+			return fault.New(fault.Damaged, "upload the program", "the machine printed %q", line)
 		}
 		return fault.Wrap(fault.Unavailable, "upload the program", sent)
 	}
 	return fault.New(fault.Damaged, "upload the program",
-		"there is no program for the kind of machine that it says it is")
+		"there is no program for the platform that the machine reports")
 }
 
 func sendProgram(w io.Writer, path string, packed bool) error {

@@ -30,7 +30,7 @@ func (f *forwarder) Diff(
 	if d, ok := provider.As[provider.Differ](f.h); ok {
 		return d.Diff(ctx, desired, seen)
 	}
-	return nil, provider.Errorf(provider.Terminal, "%s does not compare by itself", f.typ.Name)
+	return nil, provider.Errorf(provider.Terminal, "%s does not implement InSyncer", f.typ.Name)
 }
 
 // InSync implements provider.InSyncer, in the same place as Diff.

@@ -120,7 +120,7 @@ func fits(f io.ReaderAt, path, arch string) error {
 		return nil
 	}
 	return fault.New(fault.Invalid, "read program",
-		"%s is for %s by its name, and for %s by what is in it", path, arch,
+		"%s is for %s by its name, and for %s by its contents", path, arch,
 		strings.TrimPrefix(e.Machine.String(), "EM_")).
 		WithHint("build it by `GOOS=linux GOARCH=%s CGO_ENABLED=0 go build`", arch)
 }

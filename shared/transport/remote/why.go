@@ -61,9 +61,9 @@ func failed(code int, said, printed string, err error) error {
 	}
 	switch {
 	case code == 0 && said == "":
-		text = "what was started there is no Southbound"
+		text = "the program that was started there is not Southbound"
 		if printed != "" {
-			text += fmt.Sprintf("; it says %q", printed)
+			text += fmt.Sprintf("; it printed %q", printed)
 		}
 		return fail(provider.Terminal, fault.Damaged, "see `program`")
 	case code == -1 && said == "":
@@ -85,7 +85,7 @@ func failed(code int, said, printed string, err error) error {
 		return fail(provider.Terminal, fault.Denied, hintPlace)
 	case code == 77:
 		return fail(provider.Terminal, fault.Denied,
-			"the program is only put where nobody else can change it; "+hintPlace)
+			"the program must be where no other user can change it; "+hintPlace)
 	case code == 126:
 		return fail(provider.Terminal, fault.Denied,
 			"programs may not be run from there; "+hintPlace)

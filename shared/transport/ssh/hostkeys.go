@@ -88,7 +88,7 @@ func (h *hop) hostKeyCheck() (*hostKeys, error) {
 		case err == nil:
 			return nil
 		case errors.As(err, &revoked):
-			return refuse("it was revoked: nobody may use it any more",
+			return refuse("the key was revoked and must no longer be used",
 				"the machine shows a key that %s revokes: %s", path, shown)
 		case isCertificate(key):
 			return refuse(fmt.Sprintf("see the lines of %s that begin with @cert-authority", path),

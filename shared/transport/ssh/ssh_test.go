@@ -181,7 +181,7 @@ func TestRefused(t *testing.T) {
 		{"no such program", s.Options("program", "/no/such"), fault.NotFound, provider.Terminal,
 			"program"},
 		{"a program that is another", s.Options("program", "/bin/echo"), fault.Damaged,
-			provider.Terminal, "no Southbound"},
+			provider.Terminal, "not Southbound"},
 		{"a directory that others can read", s.Options("directory", filepath.Join(dir, "open")),
 			fault.Denied, provider.Terminal, "by others"},
 		{"a directory that is none", s.Options("directory", filepath.Join(dir, "file")),

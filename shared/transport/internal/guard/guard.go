@@ -21,7 +21,7 @@ func Refused(a netip.Addr) bool {
 // Error is why a connection to an address is refused. It is Denied.
 func Error() error {
 	return fault.New(fault.Denied, "connect",
-		"the address is one of the machine that connects, which it lends to nobody")
+		"the address belongs to the connecting machine itself and is refused")
 }
 
 // Control is the Control of a net.Dialer that refuses addresses. It receives the addresses to which
