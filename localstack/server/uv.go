@@ -80,3 +80,9 @@ func pipInto(ctx context.Context, dir string, lock []byte) error {
 		"--quiet", "--disable-pip-version-check",
 		"--no-deps", "--require-hashes", "-r", file)
 }
+
+// InstallUV installs uv, unless it is installed, and returns the path of its program.
+func InstallUV(ctx context.Context) (string, error) {
+	tool, err := install(ctx, uv)
+	return filepath.Join(tool, "venv", "bin", "uv"), err
+}

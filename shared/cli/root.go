@@ -119,7 +119,8 @@ func (a *app) addCommands(root *cobra.Command) {
 		(&agentRunner{console: c, location: l, program: p, docs: d, conns: s.conns}).agentCommand(),
 		self.machineCommand(), self.versionCommand(), self.lspCommand(),
 		(&formatter{console: c}).fmtCommand(), (&compiler{console: c, docs: d}).compileCommand(),
-		modules.projectCommand(), modules.moduleCommand(tests.moduleTest()), a.serviceCommand(),
+		modules.projectCommand(), modules.moduleCommand(tests.moduleTest()),
+		(&pythonCommands{console: c, docs: d}).pythonCommand(), a.serviceCommand(),
 	)
 }
 
