@@ -34,6 +34,14 @@ type argument struct {
 	fallback bool
 }
 
+// pos returns the position of the value; nil if that is not known.
+func (a *argument) pos() *diag.Pos {
+	if a.of == nil {
+		return nil
+	}
+	return a.of.pos()
+}
+
 // dict returns the dictionary after **.
 func (a *argument) dict(v types.Value) (*types.Dict, *fail) {
 	d, ok := v.(*types.Dict)
@@ -159,7 +167,7 @@ func (c *calling) run(u *unit) *fail {
 // given are the arguments of a call before they are assigned to parameters.
 type given struct {
 	positional []types.Value
-	literal    []bool // for each of positional; missing entries are not literals
+	from       []origin // for each of positional; missing entries are of unknown origin
 	named      []named
 }
 
@@ -193,10 +201,10 @@ func (g *given) add(a *argument, v types.Value, at *diag.Pos) *fail {
 			g.named = append(g.named, named{name: k, value: item})
 		}
 	case a.name != "":
-		g.named = append(g.named, named{name: a.name, value: v, literal: a.literal})
+		g.named = append(g.named, named{name: a.name, value: v, literal: a.literal, at: a.pos()})
 	default:
 		g.positional = append(g.positional, v)
-		g.literal = append(g.literal, a.literal)
+		g.from = append(g.from, origin{a.literal, a.pos()})
 	}
 	return nil
 }
@@ -314,7 +322,7 @@ func (p *boundPlugin) failed(err error, at *diag.Pos) *fail {
 // unknown.
 func (p *boundPlugin) arrange(g *given, at *diag.Pos) (Args, bool, *fail) {
 	out := Args{
-		Values: make([]types.Value, len(p.Params)), literal: make([]bool, len(p.Params)),
+		Values: make([]types.Value, len(p.Params)), from: make([]origin, len(p.Params)),
 	}
 	wrong := func(format string, args ...any) (Args, bool, *fail) {
 		return out, false, failed(
@@ -337,7 +345,7 @@ func (p *boundPlugin) arrange(g *given, at *diag.Pos) (Args, bool, *fail) {
 		return wrong(" takes %d %s, and gets %d", positional, values, len(g.positional))
 	}
 	copy(out.Values, g.positional[:min(len(g.positional), positional)])
-	copy(out.literal[:positional], g.literal)
+	copy(out.from[:positional], g.from)
 	if len(g.positional) > positional {
 		out.Rest = g.positional[positional:]
 	}
@@ -350,7 +358,7 @@ func (p *boundPlugin) arrange(g *given, at *diag.Pos) (Args, bool, *fail) {
 		case i >= 0 && out.Values[i] != nil:
 			return wrong(" gets %s twice", a.name)
 		case i >= 0:
-			out.Values[i], out.literal[i] = a.value, a.literal
+			out.Values[i], out.from[i] = a.value, origin{a.literal, a.at}
 		case p.Named != nil:
 			out.Named.Set(a.name, a.value)
 		default:
@@ -362,13 +370,14 @@ func (p *boundPlugin) arrange(g *given, at *diag.Pos) (Args, bool, *fail) {
 			return wrong(" needs %s", p.Params[i].Name)
 		}
 	}
-	return p.checked(out, at)
+	return p.checked(out, g.from[min(len(g.from), positional):], at)
 }
 
-// checked checks arguments against their types, and sets missing arguments to their defaults.
-func (p *boundPlugin) checked(out Args, at *diag.Pos) (Args, bool, *fail) {
+// checked checks arguments against their types, and sets missing arguments to their defaults. rest
+// are the origins of Args.Rest.
+func (p *boundPlugin) checked(out Args, rest []origin, at *diag.Pos) (Args, bool, *fail) {
 	unknown := false
-	check := func(v types.Value, t types.Type, name string) *fail {
+	check := func(v types.Value, t types.Type, name string, from *diag.Pos) *fail {
 		if types.IsUnknown(v) {
 			unknown = true
 			return nil
@@ -380,7 +389,7 @@ func (p *boundPlugin) checked(out Args, at *diag.Pos) (Args, bool, *fail) {
 				f.code = CodeArguments
 			}
 			f.at, f.by = at, at
-			return f
+			return f.marking(from)
 		}
 		return nil
 	}
@@ -389,19 +398,23 @@ func (p *boundPlugin) checked(out Args, at *diag.Pos) (Args, bool, *fail) {
 			out.Values[i] = p.Params[i].Default
 			continue
 		}
-		if f := check(out.Values[i], p.params[i], p.Params[i].Name); f != nil {
+		if f := check(out.Values[i], p.params[i], p.Params[i].Name, out.from[i].at); f != nil {
 			return out, false, f
 		}
 	}
-	for _, v := range out.Rest {
-		if f := check(v, p.rest, p.Rest.Name); f != nil {
+	for i, v := range out.Rest {
+		var from *diag.Pos
+		if i < len(rest) {
+			from = rest[i].at
+		}
+		if f := check(v, p.rest, p.Rest.Name, from); f != nil {
 			return out, false, f
 		}
 	}
 	if out.Named != nil {
 		for _, k := range out.Named.Keys() {
 			v, _ := out.Named.Get(k)
-			if f := check(v, p.named, k); f != nil {
+			if f := check(v, p.named, k, nil); f != nil {
 				return out, false, f
 			}
 		}

@@ -206,7 +206,7 @@ func (d *direct) operation(x *syntax.Operation, vars *local) (types.Value, *fail
 	}
 	v, err := operate(x.Op, a, b)
 	if err != nil {
-		return nil, failed(CodeOperator, at, "%v", err).heavy(10)
+		return nil, operatorFail(err, at)
 	}
 	if text, ok := v.(string); ok {
 		return v, d.program.engine.spend(len(text), at)

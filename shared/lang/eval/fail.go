@@ -59,6 +59,14 @@ func (f *fail) marking(at *diag.Pos) *fail {
 	return f
 }
 
+// ofValue sets the position of the wrong word to that of a value whose type is wrong.
+func (f *fail) ofValue(at *diag.Pos) *fail {
+	if f != nil && f.whole && f.mark == nil && (f.code == CodeType || f.code == CodeTypeCondition) {
+		f.mark = at
+	}
+	return f
+}
+
 func (f *fail) heavy(weight int) *fail {
 	f.weight = weight
 	return f
@@ -135,13 +143,16 @@ func (f *fail) problem() diag.Problem {
 	if at != nil {
 		p.Pos = *at
 	}
-	if inner.mark != nil && f == inner && p.File == inner.mark.File {
+	seen := map[diag.Pos]bool{}
+	if inner.mark != nil && (f == inner || inner.whole) && p.File == inner.mark.File {
 		if p.Line != inner.mark.Line { // at has the line that the reference compiler reports
-			places = append(places, related{at, "it belongs to this"})
+			places = append([]related{{at, "it belongs to this"}}, places...)
+		} else {
+			seen[p.Pos] = true
 		}
 		p.Pos = *inner.mark
 	}
-	seen := map[diag.Pos]bool{p.Pos: true}
+	seen[p.Pos] = true
 	for _, r := range append(places, inner.related...) {
 		if r.at != nil && !seen[*r.at] {
 			seen[*r.at] = true

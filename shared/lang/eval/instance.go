@@ -163,7 +163,7 @@ func (o *Instance) setAttribute(name string, value types.Value, at *diag.Pos, tu
 			name,
 		).heavy(20)
 	}
-	return setting(o, name, o.lastAt(), v.set(value, at, turn))
+	return setting(o, name, o.lastAt(), v.set(value, at, turn).ofValue(at))
 }
 
 // make creates an instance with the values of its indexed attributes.

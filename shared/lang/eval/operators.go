@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"errors"
+
 	"southbound/shared/diag"
 	"southbound/shared/lang/types"
 )
@@ -49,7 +51,7 @@ func (n *binaryNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 	}
 	v, err := operate(n.op, a, b)
 	if err != nil {
-		return nil, failed(CodeOperator, n.at, "%v", err).heavy(10)
+		return nil, operatorFail(err, n.at)
 	}
 	return v, e.made(v, n.at)
 }
@@ -68,6 +70,16 @@ func operate(op string, a, b types.Value) (types.Value, error) {
 		return types.Compare(op, a, b)
 	}
 	return types.Arithmetic(op, a, b)
+}
+
+// operatorFail returns the problem of an operation that failed.
+func operatorFail(err error, at *diag.Pos) *fail {
+	f := failed(CodeOperator, at, "%v", err).heavy(10)
+	var o *types.OperandError
+	if errors.As(err, &o) {
+		f.hint = o.Hint
+	}
+	return f
 }
 
 // inNode tests whether a value is in a list, or is a key of a dict.

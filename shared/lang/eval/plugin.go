@@ -74,13 +74,19 @@ type Args struct {
 	Rest   []types.Value
 	Named  *types.Dict
 
-	literal []bool // reports which of Values are literals
+	from []origin // the origins of Values
+}
+
+// origin is the place of an argument in the text of a call.
+type origin struct {
+	literal bool      // the value stands there as a literal
+	at      *diag.Pos // nil if the value stands in no text
 }
 
 // Literal reports whether the text of the call contains the argument as a literal, so that the
 // value comes from the author of the model. Variables, attributes and interpolated texts are not
 // literals. Neither are the arguments of a call from another plugin or a template.
-func (a Args) Literal(i int) bool { return i < len(a.literal) && a.literal[i] }
+func (a Args) Literal(i int) bool { return i < len(a.from) && a.from[i].literal }
 
 // Text returns a string argument; "" for null.
 func (a Args) Text(i int) string { s, _ := a.Values[i].(string); return s }

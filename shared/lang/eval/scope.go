@@ -61,6 +61,7 @@ type spot struct {
 	// declared is the variable that is assigned after the name, if the name stands like the type of
 	// a declaration
 	declared string
+	block    *block // the block that uses the name; nil if the name was found
 }
 
 // find resolves the name of a variable in a block.
@@ -73,6 +74,7 @@ func (b *block) find(name string, at *diag.Pos) (spot, *fail) {
 	}
 	for at := b; at != nil; at = at.parent {
 		if at.instance {
+			s.block = b
 			return s, nil
 		}
 		if i, ok := at.names[name]; ok {
@@ -81,7 +83,7 @@ func (b *block) find(name string, at *diag.Pos) (spot, *fail) {
 		}
 		s.up++
 	}
-	s.up = -1
+	s.up, s.block = -1, b
 	return s, nil
 }
 
@@ -115,6 +117,9 @@ func (p *spot) lookUp(s *scope, at *diag.Pos) (*variable, *fail) {
 	}
 	if p.declared != "" {
 		return nil, f.advise("%s", syntax.Declaration(p.declared))
+	}
+	if inner := p.inner(); inner != nil {
+		return nil, f.advise("%s", inner.hint).with(inner.at, inner.message)
 	}
 	if _, plugin := p.global.types[p.last].(*Plugin); plugin {
 		return nil, f.advise("it is a plugin, which is called: write %s(...)", p.name)

@@ -227,7 +227,7 @@ func (c *compute) run(u *unit) *fail {
 	case f.cause != nil:
 		return f.in(c.by, false)
 	default:
-		f.in(c.by, false)
+		f.ofValue(c.node.pos()).in(c.by, false)
 	}
 	return setting(c.instance, c.name, c.by, f)
 }

@@ -146,6 +146,71 @@ func TestMessages(t *testing.T) {
 				syntax.Declaration("x") + "\n",
 		},
 		{
+			"a text and a number", "x = \"a\" + 22\n",
+			"1:9 operator: only a string can be joined to a string, and the other one is an int " +
+				"(22)\n  write string(...) around the other value, or put it into the text: " +
+				"\"... {{ name }} ...\"\n",
+		},
+		{
+			"a number and a text", "x = 22 + \"a\"\n",
+			"1:8 operator: + cannot be computed with an int (22) and a string ('a')\n  write " +
+				"string(...) around the other value, or put it into the text: " +
+				"\"... {{ name }} ...\"\n",
+		},
+		{
+			"a wrong value on a line of its own", "entity A:\n    int x\n    int y = 1\nend\n" +
+				"implement A using std::none\nA(\n    y=2,\n    x=\"a\",\n)\n",
+			"8:7 type_mismatch: x of A (made at main.cf:6:1) has to be int: a string ('a') is not " +
+				"a valid int\n  6:1 it belongs to this\n  2:9 x is defined here\n",
+		},
+		{
+			"a wrong value of an index", "entity A:\n    int x\nend\nindex A(x)\n" +
+				"implement A using std::none\nA(x=\"1\")\n",
+			"6:5 type_mismatch: x of A (made at main.cf:6:1) has to be int: a string ('1') is not " +
+				"a valid int\n  write it without quotes: 1\n  2:9 x is defined here\n",
+		},
+		{
+			"a wrong argument", "x = std::replace(\"a\", 1,\n    new=\"b\")\n",
+			"1:23 arguments: the argument old of std::replace: an int (1) is not a valid string\n",
+		},
+		{
+			"a wrong argument with a name", "x = std::replace(\"a\", \"b\",\n    new=2)\n",
+			"2:9 arguments: the argument new of std::replace: an int (2) is not a valid string\n" +
+				"  1:5 it belongs to this\n",
+		},
+		{
+			"a variable of an if", "if true:\n    x = 1\nend\ny = x\n",
+			"4:5 unknown_variable: the variable x is not defined\n  choose the value in one " +
+				"assignment: x = condition ? a : b\n  2:5 x is set here, inside of the `if`, and " +
+				"is not visible outside of it\n",
+		},
+		{
+			"a variable of an else in a for",
+			"for i in [1]:\n    if true:\n        z = 1\n    else:\n        x = 2\n    end\n" +
+				"    y = x\nend\n",
+			"7:9 unknown_variable: the variable x is not defined\n  choose the value in one " +
+				"assignment: x = condition ? a : b\n  5:9 x is set here, inside of the `if`, and " +
+				"is not visible outside of it\n",
+		},
+		{
+			"a variable of a for", "for i in [1]:\n    x = i\nend\ny = x\n",
+			"4:5 unknown_variable: the variable x is not defined\n  use it there, or collect the " +
+				"values: x = [... for i in ...]\n  2:5 x is set here, inside of the `for`, and is " +
+				"not visible outside of it\n",
+		},
+		{
+			"the variable of a loop", "for i in [1]:\nend\ny = i\n",
+			"3:5 unknown_variable: the variable i is not defined\n  use i inside of the `for`\n" +
+				"  1:5 i is the variable of this `for`\n",
+		},
+		{
+			"a variable of an implementation", "entity A:\nend\nimplementation i for A:\n" +
+				"    x = 1\nend\nimplement A using i\nA()\ny = x\n",
+			"8:5 unknown_variable: the variable x is not defined\n  use it there, or set an " +
+				"attribute of the instance: self.x = ...\n  4:5 x is set here, inside of the " +
+				"implementation i, and is not visible outside of it\n",
+		},
+		{
 			"a plugin that is not called", "std::print 1\n",
 			"1:1 unknown_variable: the variable std::print is not defined\n  it is a plugin, " +
 				"which is called: write std::print(...)\n",
@@ -157,32 +222,32 @@ func TestMessages(t *testing.T) {
 		},
 		{
 			"lists that are added", "x = [1] + [2]\n",
-			"1:9 operator: + cannot be computed with a list ([1]) and a list ([2]); write " +
-				"[a, b] for a list of both\n",
+			"1:9 operator: + cannot be computed with a list ([1]) and a list ([2])\n" +
+				"  write [a, b] for a list of both\n",
 		},
 		{
 			"an int for a float", typed("float", "1"),
-			"5:1 type_mismatch: x of A (made at main.cf:5:1) has to be float: an int (1) is not a " +
+			"5:5 type_mismatch: x of A (made at main.cf:5:1) has to be float: an int (1) is not a " +
 				"valid float\n  write it with a point: 1.0\n  2:11 x is defined here\n",
 		},
 		{
 			"a float for an int", typed("int?", "2.0"),
-			"5:1 type_mismatch: x of A (made at main.cf:5:1) has to be int?: a float (2.0) is not " +
+			"5:5 type_mismatch: x of A (made at main.cf:5:1) has to be int?: a float (2.0) is not " +
 				"a valid int\n  write it without a point: 2\n  2:10 x is defined here\n",
 		},
 		{
 			"an int for a text", typed("string", "3"),
-			"5:1 type_mismatch: x of A (made at main.cf:5:1) has to be string: an int (3) is not " +
+			"5:5 type_mismatch: x of A (made at main.cf:5:1) has to be string: an int (3) is not " +
 				"a valid string\n  write it in quotes: \"3\"\n  2:12 x is defined here\n",
 		},
 		{
 			"a text for a list", typed("string[]", "\"a\""),
-			"5:1 type_mismatch: x of A (made at main.cf:5:1) has to be string[]: a string ('a') is " +
+			"5:5 type_mismatch: x of A (made at main.cf:5:1) has to be string[]: a string ('a') is " +
 				"not a valid string[]\n  write it in brackets: ['a']\n  2:14 x is defined here\n",
 		},
 		{
 			"null for an int", typed("int", "null"),
-			"5:1 type_mismatch: x of A (made at main.cf:5:1) has to be int: null is not a valid " +
+			"5:5 type_mismatch: x of A (made at main.cf:5:1) has to be int: null is not a valid " +
 				"int\n  only a type with ? takes null: int?\n  2:9 x is defined here\n",
 		},
 		{

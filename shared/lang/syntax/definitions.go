@@ -120,9 +120,9 @@ func (p *parser) entity() Statement {
 	p.opensBlock("write it such as `entity Host extends std::Entity:`")
 	out.Doc = p.optionalDoc()
 	for !p.sign("end", NoRole) {
-		if t := p.peek(); t.Kind == EOF || opens(t) && t.Pos.Column == 1 {
-			p.fail(CodeSyntax, t, "write `end` behind the last attribute",
-				"the entity %s is not ended", out.Name.Text)
+		if p.leavesEntity() {
+			p.unended(block{name: "the entity " + out.Name.Text, from: from},
+				"write `end` behind the last attribute")
 		}
 		p.recovering(func() Statement {
 			out.Attributes = append(out.Attributes, p.attribute())
@@ -247,7 +247,7 @@ func (p *parser) implementation() Statement {
 	out.Entity = p.entityName()
 	p.opensBlock("a `:` stands before the statements")
 	out.Doc = p.optionalDoc()
-	out.Body = p.block("the implementation "+out.Name.Text, "end")
+	out.Body = p.block("the implementation "+out.Name.Text, from, "end")
 	p.step()
 	out.Span = p.since(from)
 	return out

@@ -56,6 +56,7 @@ type parser struct {
 	heading  bool  // the parser is in the header of a block, before its :
 	owed     int   // number of expected `end` words of blocks with an invalid header
 	read     []Arg // arguments of the open brackets
+	blocks   blocks
 }
 
 // abandoned is the panic value that stops the parsing of a statement after its problem was
@@ -203,13 +204,14 @@ func opens(t *Token) bool {
 // recovering parses a statement. If that fails, it skips to the next token that is the first on its
 // line and that begins accepts.
 func (p *parser) recovering(read func() Statement, begins func(*Token) bool) (out Statement) {
-	depth, owed, from := p.depth, p.owed, p.at
+	depth, owed, from, open := p.depth, p.owed, p.at, len(p.blocks.open)
 	defer func() {
 		if r := recover(); r != nil {
 			if _, ok := r.(abandoned); !ok {
 				panic(r)
 			}
 			p.depth, p.owed, p.read, out = depth, owed, p.read[:0], nil
+			p.blocks.open = p.blocks.open[:open]
 			if p.at == from {
 				p.step()
 			}
@@ -266,12 +268,11 @@ func (p *parser) settle() {
 }
 
 // firstOnLine reports whether the current token is the first on its line.
-func (p *parser) firstOnLine() bool {
-	return p.at == 0 || p.tokens[p.at-1].End().Line < p.peek().Pos.Line
-}
+func (p *parser) firstOnLine() bool { return p.startsLine(p.at) }
 
 // topStatement parses a definition or a statement.
 func (p *parser) topStatement() Statement {
+	p.blocks.suspect = nil
 	if opens(p.peek()) {
 		p.owed = 0 // a definition ends all blocks
 	}
@@ -304,8 +305,7 @@ func (p *parser) statement(top bool) Statement {
 	case t.is("if"):
 		return p.condition()
 	case opens(t) && !top:
-		p.fail(CodeSyntax, t, "end the block above with `end`, or move this out of it",
-			"%s stands only at the top of a file", t.Text)
+		p.inBlock(t, t.Text)
 	case t.is("end") || t.is("else") || t.is("elif"):
 		if p.owed > 0 {
 			p.settle()
@@ -319,8 +319,7 @@ func (p *parser) statement(top bool) Statement {
 	from := p.at
 	if name, ok := p.entityPath(); ok && p.peek().is(".") {
 		if !top {
-			p.fail(CodeSyntax, p.peek(), "end the block above with `end`, or move this out of it",
-				"a relation stands only at the top of a file")
+			p.inBlock(p.peek(), "a relation")
 		}
 		return p.relation(name)
 	}
@@ -352,39 +351,6 @@ func (p *parser) assignment(target Expression) Statement {
 	return &Assign{p.spanFrom(target), target, extend, value}
 }
 
-// block parses statements up to one of the words in ends, which it does not consume. within names
-// the block in the message about a missing end.
-func (p *parser) block(within string, ends ...string) []Statement {
-	var out []Statement
-	owed := p.owed
-	p.owed = 0
-	p.nested(func() {
-		column := p.peek().Pos.Column
-		for {
-			t := p.peek()
-			for _, word := range ends {
-				if t.is(word) && p.owed == 0 {
-					p.dropped(out)
-					return
-				}
-			}
-			if t.Kind == EOF || opens(t) && t.Pos.Column == 1 {
-				p.fail(CodeSyntax, t, "write `end` behind the last statement of the block",
-					"%s is not ended", within)
-			}
-			begins := func(t *Token) bool { return t.Pos.Column <= column }
-			if s := p.recovering(func() Statement { return p.statement(false) }, begins); s != nil {
-				out = append(out, s)
-			}
-			if p.many() {
-				panic(abandoned{})
-			}
-		}
-	})
-	p.owed = owed
-	return out
-}
-
 // opensBlock consumes the : between the header of a block and its statements.
 func (p *parser) opensBlock(hint string) {
 	if p.peek().is("=") {
@@ -401,7 +367,7 @@ func (p *parser) loop() Statement {
 	p.want("in", NoRole, "write it such as `for x in list:`")
 	in := p.expression()
 	p.opensBlock("a `:` stands before the statements")
-	body := p.block("this `for`", "end")
+	body := p.block("the `for`", from, "end")
 	p.step()
 	return &For{p.since(from), v, in, body}
 }
@@ -419,7 +385,7 @@ func (p *parser) conditional(from int32) *If {
 	p.heading = true
 	out := &If{Condition: p.expression()}
 	p.opensBlock("a `:` stands before the statements")
-	out.Then = p.block("this `if`", "end", "else", "elif")
+	out.Then = p.block("the `"+p.tokens[from].Text+"`", from, "end", "else", "elif")
 	at := p.at
 	switch {
 	case p.sign("elif", NoRole):
@@ -427,7 +393,7 @@ func (p *parser) conditional(from int32) *If {
 	case p.sign("else", NoRole):
 		p.heading = true
 		p.opensBlock("a `:` stands before the statements")
-		out.Else = p.block("this `else`", "end")
+		out.Else = p.block("the `else`", at, "end")
 	}
 	out.Span = p.since(from)
 	return out

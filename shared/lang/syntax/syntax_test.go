@@ -228,9 +228,37 @@ func TestProblems(t *testing.T) {
 				"\"\"\" around a text over lines",
 		}},
 		{"a block that does not end", "if a:\n    x = 1\n", []string{
-			"3:1 syntax this `if` is not ended | write `end` behind the last statement of " +
+			"3:1 syntax the `if` of line 1 is not ended | write `end` behind the last statement of " +
 				"the block",
+			"  1:1 it begins here",
 		}},
+		{"the block whose end is missing by its column", "implementation a for A:\n    for i in x:\n" +
+			"        if i:\n            p(i)\n    end\nend\nimplement A using a\n", []string{
+			"7:1 syntax the `if` of line 3 is not ended | write `end` behind the last statement of " +
+				"the block",
+			"  3:9 it begins here",
+			"  5:5 this `end` closes it, but stands further left",
+		}},
+		{"an else whose end is missing", "for i in x:\n    if i:\n        p(i)\n    else:\n" +
+			"        p(i)\nend\n", []string{
+			"7:1 syntax the `else` of line 4 is not ended | write `end` behind the last statement " +
+				"of the block",
+			"  4:5 it begins here",
+			"  6:1 this `end` closes it, but stands further left",
+		}},
+		{"blocks on one line have no columns to compare", "if a: for i in x: p(i) end\nimport b\n",
+			[]string{
+				"2:1 syntax the `if` of line 1 is not ended | write `end` behind the last " +
+					"statement of the block",
+				"  1:1 it begins here",
+			}},
+		{"an entity without an end before a statement", "entity A:\n    string a\nA(a=1)\nx = = 1\n",
+			[]string{
+				"3:1 syntax the entity A of line 1 is not ended | write `end` behind the last attribute",
+				"  1:1 it begins here",
+				"4:5 syntax expected a value, found = | ",
+			}},
+		{"attributes in the first column", "entity A:\nstring a\nint[] b = []\nend\n", nil},
 		{"words of the language are not names", "for end in x:\nend\nimport = 3\n", []string{
 			"1:5 reserved_word expected the name of a variable, and end is a word of the " +
 				"language | choose another name",
@@ -326,6 +354,7 @@ func TestProblems(t *testing.T) {
 		{"a relation in a block", "for x in y:\n    A.b [1] -- B\nend\n", []string{
 			"2:6 syntax a relation stands only at the top of a file | end the block above with " +
 				"`end`, or move this out of it",
+			"  1:1 the block begins here",
 		}},
 		{"a default that has to be computed", "entity A:\n    int x = 1 + y\n    int z = y\nend\n",
 			[]string{

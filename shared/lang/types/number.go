@@ -128,10 +128,10 @@ func Arithmetic(op string, a, b Value) (Value, error) {
 	if s, ok := a.(string); ok && op == "+" {
 		t, ok := b.(string)
 		if !ok {
-			return nil, fmt.Errorf(
-				"only a string can be joined to a string, and the other one is %s",
-				shown(b),
-			)
+			return nil, &OperandError{
+				"only a string can be joined to a string, and the other one is " + shown(b),
+				toText,
+			}
 		}
 		return s + t, nil
 	}
@@ -315,11 +315,31 @@ func exactPower(x float64, n int) float64 {
 	return f
 }
 
+// OperandError is the error of an operation that does not support its operands.
+type OperandError struct {
+	Message string
+	Hint    string // "" if there is none
+}
+
+// Error implements error.
+func (e *OperandError) Error() string { return e.Message }
+
+// toText is the hint for texts that are joined to other values.
+const toText = "write string(...) around the other value, or put it into the text: " +
+	"\"... {{ name }} ...\""
+
 // notNumbers returns the error for operands that do not support an operation.
 func notNumbers(op string, a, b Value) error {
-	hint := ""
-	if _, list := a.(*List); list && op == "+" {
-		hint = "; write [a, b] for a list of both"
+	out := &OperandError{
+		Message: fmt.Sprintf("%s cannot be computed with %s and %s", op, shown(a), shown(b)),
 	}
-	return fmt.Errorf("%s cannot be computed with %s and %s%s", op, shown(a), shown(b), hint)
+	_, list := a.(*List)
+	_, text := b.(string)
+	switch {
+	case list && op == "+":
+		out.Hint = "write [a, b] for a list of both"
+	case text && op == "+" && isNumber(a):
+		out.Hint = toText
+	}
+	return out
 }
