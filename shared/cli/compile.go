@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"southbound/shared/compile"
 	"southbound/shared/fault"
 	"southbound/shared/internal/source"
+	"southbound/shared/lang/project"
 	"southbound/shared/lang/types"
 	"southbound/shared/resource"
 )
@@ -65,6 +67,13 @@ type compiled struct {
 	Output     string         `json:"output"`
 	Warnings   []api.Wrong    `json:"warnings"`
 	DurationMS int64          `json:"duration_ms"`
+	Std        usedStd        `json:"std"`
+}
+
+// usedStd is the module std that a model uses. Dir is "" for the built-in one.
+type usedStd struct {
+	Version string `json:"version"`
+	Dir     string `json:"dir"`
 }
 
 func (co *compiler) compile(cmd *cobra.Command, path string, f compileFlags) error {
@@ -95,7 +104,7 @@ func (co *compiler) compile(cmd *cobra.Command, path string, f compileFlags) err
 	}
 	out := compiled{
 		Variables: map[string]any{}, Instances: c.Counts, Resources: len(c.Resources.Resources),
-		Output: c.Output, Warnings: []api.Wrong{},
+		Output: c.Output, Warnings: []api.Wrong{}, Std: usedStd(c.Project.Std),
 		DurationMS: time.Since(began).Milliseconds(),
 	}
 	for _, p := range c.Warnings {
@@ -198,7 +207,7 @@ func plainValue(v types.Value) any {
 }
 
 // showCompiled writes a summary for people: the numbers of instances of the model's entities, and
-// of resources.
+// of resources, and the module std that the model uses.
 func (co *compiler) showCompiled(c *compile.Compiled) {
 	co.printf("%s\n", plural(len(c.Instances), "instance"))
 	for _, name := range slices.Sorted(maps.Keys(c.Counts)) {
@@ -206,5 +215,12 @@ func (co *compiler) showCompiled(c *compile.Compiled) {
 	}
 	if n := len(c.Resources.Resources); n > 0 {
 		co.printf("%s\n", plural(n, "resource"))
+	}
+	switch s := c.Project.Std; {
+	case s == project.Std{}: // it is not imported
+	case s.Dir == "":
+		co.printf("std %s, built in\n", s.Version)
+	default:
+		co.printf("std %s, installed in %s\n", cmp.Or(s.Version, "of an unknown version"), s.Dir)
 	}
 }

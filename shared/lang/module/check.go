@@ -100,6 +100,10 @@ func (d *Demands) unmet(m *Module, a Asked) (diag.Problem, bool) {
 		p.Hint = "it has no " + metadata.FileV1 + ": " + m.Dir
 	case a.Set.Contains(m.Version()):
 		return p, false
+	case m.BuiltIn:
+		p.Message = fmt.Sprintf("%s for %s, and %s is built in", asks(a.By), a.Spec(), m.Version())
+		p.Hint = "add " + metadata.PackageOf(m.Name) +
+			" to requirements.txt, and run `southbound project install`"
 	default:
 		p.Message = fmt.Sprintf("%s for %s, and %s is installed", asks(a.By), a.Spec(), m.Version())
 		p.Hint = d.hint(m, a)

@@ -25,6 +25,7 @@ type Module struct {
 	Dir        string // with model, files and templates
 	Generation int    // 1 or 2
 	Editable   bool   // Dir holds its sources; always true for V1
+	BuiltIn    bool   // it is part of the program, and has no Dir
 	Code       string // the folder of its Python code, which may be missing
 	// Meta is its metadata; nil if it has no module.yml, which is optional for V1.
 	Meta *metadata.Module

@@ -85,22 +85,27 @@ func Around(dir string) (string, error) {
 }
 
 // module finds a module, and records its problems and warnings once. m is nil if the module is part
-// of the program or missing. known is false if the module exists but is unusable.
+// of the program or missing. known is false if the module exists but is unusable. The std of the
+// virtual environment takes precedence over the built-in one.
 func (l *loader) module(name string) (m *module.Module, known bool, err error) {
 	found, err := l.finder.Find(name)
 	if err != nil {
 		return nil, false, err
 	}
 	m = found.Module
-	if name == "std" { // the model and the plugins of std are part of the program
-		l.ownStd(m)
+	if name == "std" && m != nil && m.Generation == 1 {
+		l.unusedStd(m)
 		return nil, true, nil
 	}
 	if !l.told[name] {
 		l.told[name] = true
 		l.problems = append(l.problems, found.Wrong...)
 		l.project.Warnings = append(l.project.Warnings, found.Warnings...)
-		if m != nil && found.Wrong == nil {
+		switch {
+		case m == nil || found.Wrong != nil:
+		case name == "std":
+			l.installedStd(m)
+		default:
 			l.project.Env.Modules[name] = m.Dir
 			l.project.Modules = append(l.project.Modules, m)
 			if l.options.Found != nil {
@@ -111,13 +116,8 @@ func (l *loader) module(name string) (m *module.Module, known bool, err error) {
 	return m, found.Wrong == nil, nil
 }
 
-// ownStd records the module std of the environment. It warns of a std on the modulepath, which is
-// not used.
-func (l *loader) ownStd(m *module.Module) {
-	if m == nil || m.Generation == 2 {
-		l.std = m
-		return
-	}
+// unusedStd warns of a std on the modulepath, which is not used.
+func (l *loader) unusedStd(m *module.Module) {
 	if !l.told["std"] {
 		l.told["std"] = true
 		l.project.Warnings.Add(diag.Problem{
@@ -157,7 +157,13 @@ func (l *loader) check() {
 		l.problems = append(l.problems, problems...)
 		return
 	}
-	d := module.NewDemands(asked, l.project.Modules)
+	modules := l.project.Modules
+	if l.std == nil && len(l.sources["std"]) > 0 {
+		modules = append(slices.Clone(modules), builtInStd())
+	} else if l.std != nil && !slices.Contains(modules, l.std) {
+		modules = append(slices.Clone(modules), l.std)
+	}
+	d := module.NewDemands(asked, modules)
 	wrong, warnings := d.Check(l.project.Meta.StrictDeps)
 	l.problems = append(l.problems, wrong...)
 	l.project.Warnings = append(l.project.Warnings, warnings...)

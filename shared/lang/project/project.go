@@ -52,6 +52,8 @@ type Project struct {
 	Meta *metadata.Project
 	// Modules are the imported modules that are not built in, in the order of Sources.
 	Modules []*module.Module
+	// Std is the module std that the model uses; the zero value if it uses none.
+	Std Std
 	// Env is the environment of the plugins of std.
 	Env *std.Env
 }
@@ -78,7 +80,9 @@ func Load(path string, o Options) (*Project, error) {
 	}
 	dir := filepath.Dir(main)
 	l := &loader{
-		project: &Project{Dir: dir, Main: main, Env: std.NewEnv(dir, map[string]string{})},
+		project: &Project{
+			Dir: dir, Main: main, Env: std.NewEnv(dir, map[string]string{}),
+		},
 		options: o, done: map[string]bool{}, told: map[string]bool{}, crossed: map[[2]string]bool{},
 	}
 	if err := l.settings(); err != nil {
@@ -96,8 +100,11 @@ func Load(path string, o Options) (*Project, error) {
 	if err := l.follow(); err != nil {
 		return nil, err
 	}
+	if l.std == nil && len(l.sources["std"]) > 0 {
+		l.project.Std.Version = std.Version
+	}
 	l.check()
-	if l.testing && l.std != nil && l.std.HasCode() {
+	if l.needsStdCode() {
 		l.project.Modules = append(l.project.Modules, l.std)
 	}
 	return l.project, l.problems.Err()
@@ -117,7 +124,6 @@ type loader struct {
 	nowhere  []imported // missing modules, each at its first import
 	problems diag.Problems
 	std      *module.Module // std in the environment; nil if there is none
-	testing  bool           // std::testing was read, whose resources need std's Python code
 }
 
 // imported is an import that has not been followed.
@@ -351,7 +357,6 @@ func (l *loader) builtIn(parts []string) (string, *syntax.File, error) {
 	if err != nil {
 		return "", nil, nil // the namespace does not exist
 	}
-	l.testing = l.testing || name == "model/testing.cf"
 	path := "std/" + name
 	return path, l.parse(path, string(text)), nil
 }

@@ -32,9 +32,13 @@ func listPlugins() []eval.Plugin {
 			}, Call: sequence,
 		},
 		{
-			Name: "std::at", Result: "any", Call: at,
+			Name: "std::at", Result: "any | reference", Call: at,
 			Doc:    "Returns the item of objects at index; -1 is the last one.",
 			Params: []eval.Param{list("objects"), {Name: "index", Type: "int"}},
+		},
+		{
+			Name: "std::dict_keys", Doc: "Returns the keys of dct, in its order.",
+			Result: "string[]", Params: []eval.Param{{Name: "dct", Type: "dict"}}, Call: dictKeys,
 		},
 		{
 			Name: "std::item", Doc: "Returns the item at index of each of objects.",
@@ -168,6 +172,15 @@ func indexed(items []types.Value, a eval.Args, index int) (types.Value, error) {
 		i += n
 	}
 	return items[i], nil
+}
+
+func dictKeys(_ *eval.Context, a eval.Args) (types.Value, error) {
+	keys := a.Dict(0).Keys()
+	out := &types.List{Items: make([]types.Value, len(keys))}
+	for i, k := range keys {
+		out.Items[i] = k
+	}
+	return out, nil
 }
 
 func at(_ *eval.Context, a eval.Args) (types.Value, error) {

@@ -1,6 +1,6 @@
 // Package std is the module std of models: its model files, and its plugins in Go. Names, types and
-// results are those of version 8.5 of the module std. A plugin is a function and an entry in a
-// table; the package comment of shared/lang/eval describes how to write one.
+// results are those of Version of the module std. A plugin is a function and an entry in a table;
+// the package comment of shared/lang/eval describes how to write one.
 //
 //	instances.go     instances, types, printing
 //	strings.go       strings, JSON, formats
@@ -18,6 +18,9 @@ import (
 
 	"southbound/shared/lang/eval"
 )
+
+// Version is the version of the module std that this package corresponds to.
+const Version = "8.7.5"
 
 // Model holds the model files of the module: model/_init.cf and its other namespaces.
 //
