@@ -249,7 +249,8 @@ func (w well) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.
 	for i := range rows {
 		if !rows[i].Orphaned {
 			r := &rows[i]
-			r.LastRun, r.Ticket, r.Blocked = state.RunSuccess, 0, state.NotBlocked
+			r.LastRun, r.Observed, r.Blocked = state.RunSuccess, r.Generation, state.NotBlocked
+			r.Again = false
 			r.Deployed, r.Compliance = r.Hash, state.Compliant
 		}
 	}
