@@ -105,7 +105,7 @@ func (c *Checker) RequiresByType(a, b *resource.Resource) bool {
 
 // byNature returns text for a hint: the requirements of a cycle that follow from a type, so that no
 // author has to have written them; "" if there are none.
-func (c *Checker) byNature(resources []resource.Resource, cycle []int32) string {
+func byNature(c *Checker, resources []resource.Resource, cycle []int32) string {
 	var out []string
 	for i, n := range cycle {
 		a, b := &resources[n], &resources[cycle[(i+1)%len(cycle)]]

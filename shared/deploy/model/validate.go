@@ -303,7 +303,7 @@ func (c *Checker) CheckCycles(
 		}
 		names = append(names, names[0])
 		p.Message = "dependency cycle: " + strings.Join(names, " requires ")
-		p.Hint = "remove one of these requirements" + c.byNature(resources, cycle)
+		p.Hint = "remove one of these requirements" + byNature(c, resources, cycle)
 		problems.Add(p)
 	}
 	return problems

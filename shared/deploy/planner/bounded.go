@@ -13,6 +13,9 @@ import (
 
 // bounded is an edit of the version in force that affects only the resources that it puts or drops:
 // see docs/design/export.md. Either an index shows that, or the exporter has compared the documents.
+//
+// Large: each method is one step of the edit, from reading the base to the difference, over the same
+// working set.
 type bounded struct {
 	*exporting
 	last    state.Version

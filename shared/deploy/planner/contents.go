@@ -266,7 +266,7 @@ func bytesOf(sums [][sha256.Size]byte) []byte {
 
 // relates identifies the program and the types that define the relations of resources; "": they are
 // unknown. Contents that another program stored are not used.
-func (pl *Config) relates() string {
+func relates(pl *Config) string {
 	if pl.Pack == "" {
 		return ""
 	}
@@ -280,7 +280,7 @@ func (pl *Config) readContents(ctx context.Context, v *state.Version) (*contents
 		return x, nil
 	}
 	of := v.Contents
-	if of == nil || of.By == "" || of.By != pl.relates() ||
+	if of == nil || of.By == "" || of.By != relates(pl) ||
 		len(of.Sums) != len(v.Chunks)*sha256.Size {
 		return nil, nil
 	}

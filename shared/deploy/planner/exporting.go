@@ -264,8 +264,8 @@ func (p *exporting) retry(ctx context.Context, ids []resource.ID) (bool, error) 
 // the version itself; see Planner.Export for the reason.
 func (p *exporting) storeVersion(ctx context.Context, next next) error {
 	v, last, blobs := next.version, next.last, next.blobs
-	if x := next.contents; x != nil && next.fresh && p.pl.relates() != "" {
-		v.Contents = x.stored(p.pl.relates())
+	if x := next.contents; x != nil && next.fresh && relates(&p.pl.Config) != "" {
+		v.Contents = x.stored(relates(&p.pl.Config))
 		if x.made || x.file != "" && (last.Contents == nil || last.Contents.Base != x.file) {
 			blobs = append(slices.Clone(blobs), x.blob())
 		}
