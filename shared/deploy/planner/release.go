@@ -118,13 +118,8 @@ func (p *releasing) releaseDelta(ctx context.Context, n next) (released, error) 
 	if !n.fresh && len(n.delta.after) == 0 {
 		return released{}, nil
 	}
-	g, err := p.inForce(ctx)
-	if err != nil {
-		return released{}, err
-	}
-	next := n.delta.graph(g, p.env.Graph)
 	r := newReleaser(p, difference{v: n.version, agents: n.last.Agents, before: n.delta.before,
-		after: n.delta.after, next: next, edited: n.delta.edited, same: next == nil})
+		after: n.delta.after, delta: n.delta})
 	return r.plan(ctx)
 }
 

@@ -23,7 +23,10 @@ type releaser struct {
 	decoded []*resource.Resource       // the resources of all
 	rows    map[resource.ID]*state.Row // the rows that may change
 	index   map[resource.ID]bool       // the ids of after
-	wave    waveProgress
+	same    bool                       // the graph in force stays
+	// with a delta: the resources whose requirements in the graph may have changed
+	edited []resource.ID
+	wave   waveProgress
 	// resources that may owe a reload for new requirements: see tied
 	owes     map[resource.ID]bool
 	released released
@@ -37,11 +40,7 @@ type difference struct {
 	// entries of v that may differ; load adds resources that move to another lane
 	after []version.Entry
 	all   []version.Entry // the whole of v
-	next  *version.Graph  // the graph, if it is known; then all is not
-	// with next: the resources whose requirements may have changed
-	edited []resource.ID
-	// the graph and the agents stay as they are, and all is unknown
-	same bool
+	delta *delta          // of a bounded edit; then all is unknown
 	// entries of after that are unchanged, but for requirements
 	stays map[resource.ID]bool
 	// rows that were read already; nil: there is no row
@@ -109,17 +108,6 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 	}
 	p.orderBy(graph)
 	return r.released, r.begin(ctx)
-}
-
-// graph returns the graph that will be in force.
-func (r *releaser) graph(ctx context.Context) (*version.Graph, error) {
-	if r.same {
-		return r.p.inForce(ctx)
-	}
-	if r.next != nil {
-		return r.next, nil
-	}
-	return r.p.effectiveGraph(ctx, r)
 }
 
 // load reads the rows that may change.

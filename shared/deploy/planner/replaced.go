@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -163,7 +162,8 @@ func (s *bounded) sameOrder() bool {
 
 // delta returns the differences to the version, given the new entries of the sets.
 func (s *bounded) delta(ctx context.Context, entries []version.Entry) (*delta, error) {
-	out := &delta{before: map[resource.ID]version.Entry{}}
+	out := &delta{before: map[resource.ID]version.Entry{}, put: pointers(s.list), done: s.done,
+		stays: s.stays}
 	lost, err := (&releasing{s.planning}).lost(ctx, entries)
 	if err != nil {
 		return nil, err
@@ -184,99 +184,5 @@ func (s *bounded) delta(ctx context.Context, entries []version.Entry) (*delta, e
 		}
 		out.after = append(out.after, *en)
 	}
-	return out, s.edit(ctx, out)
-}
-
-// edit adds to d the nodes of the graph that differ.
-func (s *bounded) edit(ctx context.Context, d *delta) error {
-	d.gone = slices.Clone(s.done)
-	for _, id := range s.done {
-		for _, n := range s.graph.Dependants(s.graph.Node(id)) {
-			d.edited = append(d.edited, s.graph.IDs[n])
-		}
-	}
-	if s.stays {
-		return nil
-	}
-	leaving, rows, err := s.leaving(ctx)
-	if err != nil {
-		return err
-	}
-	for id := range s.was {
-		if s.now[id] == nil && rows[id] == nil {
-			d.gone = append(d.gone, id)
-		}
-	}
-	slices.Sort(d.gone)
-	for _, n := range s.pl.makeRoom(s.nodes(), pointers(s.list), leaving, rows,
-		s.reached) {
-		if !hasNode(s.graph, &n) {
-			d.put, d.edited = append(d.put, n), append(d.edited, n.ID)
-		}
-	}
-	return nil
-}
-
-// leaving returns the nodes of resources that leave the version and are purged, with their rows.
-// Only resources of the sets required them.
-func (s *bounded) leaving(
-	ctx context.Context,
-) ([]version.Node, map[resource.ID]*state.Row, error) {
-	var ids []resource.ID
-	for id, r := range s.was {
-		if s.now[id] == nil && r.PurgesOnDelete() {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	rows, err := s.load(ctx, ids)
-	if err != nil {
-		return nil, nil, err
-	}
-	var nodes []version.Node
-	purged := map[resource.ID]*state.Row{}
-	for _, id := range ids {
-		row, n := rows[id], s.graph.Node(id)
-		if row == nil || row.Orphaned || n < 0 {
-			continue
-		}
-		node := version.Node{ID: id, Lane: s.graph.Lane(n), Removing: true}
-		for _, d := range s.graph.Dependants(n) {
-			if !s.graph.Removing[d] {
-				node.Requires = append(node.Requires, s.graph.IDs[d])
-			}
-		}
-		nodes, purged[id] = append(nodes, node), row
-	}
-	return nodes, purged, nil
-}
-
-// nodes returns the nodes of the resources in the sets.
-func (s *bounded) nodes() []version.Node {
-	lanes := state.LanesOf(s.last.Agents)
-	purged := map[resource.ID]bool{}
-	nodes := make([]version.Node, 0, len(s.list))
-	for i := range s.list {
-		r := &s.list[i]
-		if r.Purged {
-			purged[r.ID] = true
-		}
-		nodes = append(nodes, version.Node{
-			ID: r.ID, Lane: state.LaneOf(r.ID, r.Agent, lanes[r.Agent]), Requires: r.Requires,
-		})
-	}
-	return version.ReversePurged(nodes, purged)
-}
-
-// hasNode reports whether a graph has an identical node.
-func hasNode(g *version.Graph, n *version.Node) bool {
-	at := g.Node(n.ID)
-	if at < 0 || g.Lane(at) != n.Lane || g.Removing[at] != n.Removing {
-		return false
-	}
-	var has []resource.ID
-	for _, q := range g.Requires(at) {
-		has = append(has, g.IDs[q])
-	}
-	return slices.Equal(has, slices.Compact(slices.Sorted(slices.Values(n.Requires))))
+	return out, nil
 }

@@ -89,22 +89,13 @@ func known(r *resource.Resource) bool {
 	return true
 }
 
-// delta is the difference of a version to the previous one, if no agent differs.
+// delta is the difference of a version to the previous one that a bounded edit makes.
 type delta struct {
 	before map[resource.ID]version.Entry
 	after  []version.Entry
-	put    []version.Node // nodes that are added to the graph, or replace a node of it
-	gone   []resource.ID  // nodes that leave the graph
-	edited []resource.ID  // resources whose requirements in the graph may have changed
-}
-
-// graph returns the graph after the delta, given the previous one and its name; nil: it is
-// unchanged.
-func (d *delta) graph(g *version.Graph, name string) *version.Graph {
-	if len(d.put)+len(d.gone) == 0 {
-		return nil
-	}
-	return g.Edit(name, d.gone, d.put)
+	put    []*resource.Resource // the resources that the edit puts, also the unchanged ones
+	stays  bool                 // their nodes in the graph stay as they are, and none leaves
+	done   []resource.ID        // nodes of resources that left earlier and are purged by now
 }
 
 // nextSince builds the version that results from last by the changes of x.

@@ -18,7 +18,7 @@ import (
 func (r *releaser) wake(ctx context.Context, old, now *version.Graph) error {
 	ids := slices.Clone(r.skipped)
 	var rewired []resource.ID
-	if r.next == nil {
+	if r.delta == nil {
 		rewired = version.Rewired(old, now)
 	} else {
 		rewired = version.RewiredOf(old, now, r.edited)
