@@ -69,8 +69,8 @@ func (h host) run(ctx *provider.Context, rooted, input string, argv ...string) e
 	return failed(argv[0], err, out.String())
 }
 
-// maxSaid limits how much of a program's output is shown.
-const maxSaid = 500
+// maxOutput limits how much of a program's output is shown.
+const maxOutput = 500
 
 // asRoot returns the hint for a denied operation.
 func asRoot() string {
@@ -82,16 +82,16 @@ func asRoot() string {
 }
 
 // failed classifies the error of a program.
-func failed(program string, err error, said string) error {
+func failed(program string, err error, output string) error {
 	if err == nil {
 		return nil
 	}
-	said = strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(said, "?")), "\n", "; ")
-	if len(said) > maxSaid {
-		said = said[:maxSaid] + "…"
+	output = strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(output, "?")), "\n", "; ")
+	if len(output) > maxOutput {
+		output = output[:maxOutput] + "…"
 	}
 	if program == "chpasswd" {
-		said = "it did not take the hash" // the output may repeat the input
+		output = "it did not take the hash" // the output may repeat the input
 	}
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -99,10 +99,10 @@ func failed(program string, err error, said string) error {
 	}
 	class := provider.Retryable
 	switch code := exit.ExitCode(); {
-	case strings.Contains(said, "ermission denied"):
-		return provider.Errorf(provider.Terminal, "%s; %s", said, asRoot())
+	case strings.Contains(output, "ermission denied"):
+		return provider.Errorf(provider.Terminal, "%s; %s", output, asRoot())
 	case code == 2, code == 3, code == 4: // an argument is not valid, or a number is taken
 		class = provider.NeedsChange
 	}
-	return provider.Errorf(class, "%s (exit code %d of %s)", said, exit.ExitCode(), program)
+	return provider.Errorf(class, "%s (exit code %d of %s)", output, exit.ExitCode(), program)
 }

@@ -141,10 +141,10 @@ func unlocked(hash string) string { return strings.TrimPrefix(hash, lock) }
 // wantedHash is the desired entry in /etc/shadow.
 func wantedHash(r provider.Resource) string {
 	hash := text(r, "password")
-	switch is, said := r.Attributes["locked"].(bool); {
-	case said && is:
+	switch is, isSet := r.Attributes["locked"].(bool); {
+	case isSet && is:
 		return lock + unlocked(hash)
-	case said:
+	case isSet:
 		return unlocked(hash)
 	}
 	return hash
@@ -401,7 +401,7 @@ func (a *account) changes(r provider.Resource, m memberships) ([]string, error) 
 			argv = append(argv, "-e", strings.TrimSuffix(s, "never"))
 		}
 	}
-	if lock, said := r.Attributes["locked"].(bool); said && lock != a.locked() &&
+	if lock, isSet := r.Attributes["locked"].(bool); isSet && lock != a.locked() &&
 		text(r, "password") == "" {
 		switch {
 		case lock:

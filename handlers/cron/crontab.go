@@ -31,8 +31,8 @@ func (s store) Read(ctx *provider.Context, place string) (textfile.Text, error) 
 	text, err := s.run(ctx, place, "", "-l")
 	var failed *failure
 	if errors.As(err, &failed) &&
-		(strings.Contains(failed.said, "no crontab for") ||
-			strings.Contains(failed.said, "No such file or directory")) {
+		(strings.Contains(failed.output, "no crontab for") ||
+			strings.Contains(failed.output, "No such file or directory")) {
 		return textfile.Text{}, nil
 	}
 	return textfile.Text{Exists: err == nil, Bytes: text}, err
@@ -82,10 +82,10 @@ func missing(err error) error {
 }
 
 // failure holds the output of a failed crontab.
-type failure struct{ said string }
+type failure struct{ output string }
 
 // Error returns the output.
-func (f *failure) Error() string { return "crontab: " + f.said }
+func (f *failure) Error() string { return "crontab: " + f.output }
 
 // afterTerm is how long crontab may take to end after SIGTERM.
 const afterTerm = 2 * time.Second

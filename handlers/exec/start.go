@@ -165,17 +165,17 @@ func notStarted(name, dir string, err error) error {
 	return provider.Errorf(provider.Retryable, "%s cannot be started: %w", name, err)
 }
 
-// runner is the user that runs a command.
-type runner struct {
+// account is the user that runs a command.
+type account struct {
 	credential *syscall.Credential // nil: the user of this process
 	name, home string
 }
 
 // identity looks up the user that runs a command.
-func identity(r provider.Resource) (runner, error) {
+func identity(r provider.Resource) (account, error) {
 	asked, _ := r.Attributes["user"].(string)
 	if asked == "" {
-		who := runner{name: os.Getenv("USER"), home: os.Getenv("HOME")}
+		who := account{name: os.Getenv("USER"), home: os.Getenv("HOME")}
 		if u, err := user.Current(); err == nil {
 			who.name, who.home = u.Username, u.HomeDir
 		}
@@ -184,22 +184,22 @@ func identity(r provider.Resource) (runner, error) {
 	u, err := user.Lookup(asked)
 	if err != nil {
 		if u, err = user.LookupId(asked); err != nil {
-			return runner{}, provider.Errorf(provider.Retryable, "there is no user %q", asked)
+			return account{}, provider.Errorf(provider.Retryable, "there is no user %q", asked)
 		}
 	}
-	who := runner{name: u.Username, home: u.HomeDir}
+	who := account{name: u.Username, home: u.HomeDir}
 	if u.Uid == strconv.Itoa(os.Geteuid()) {
 		return who, nil
 	}
 	if who.credential, err = tool.Credential(u); err != nil {
-		return runner{}, provider.Errorf(provider.Retryable, "%w", err)
+		return account{}, provider.Errorf(provider.Retryable, "%w", err)
 	}
 	return who, nil
 }
 
 // environment is deliberately small: a command's variables do not depend on the user who started
 // this program. path is its PATH.
-func environment(r provider.Resource, who runner) (env []string, path string) {
+func environment(r provider.Resource, who account) (env []string, path string) {
 	vars := map[string]string{
 		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"LANG": "C.UTF-8", "HOME": who.home, "USER": who.name, "LOGNAME": who.name,

@@ -80,9 +80,9 @@ func (e *iniEntry) last() int {
 	return e.at
 }
 
-// says reports whether the entry already has a value, in any form. A value may contain text that
+// hasValue reports whether the entry already has a value, in any form. A value may contain text that
 // looks like a comment.
-func (e *iniEntry) says(value string) bool { return value == e.value || value == e.whole }
+func (e *iniEntry) hasValue(value string) bool { return value == e.value || value == e.whole }
 
 // drop removes the lines that continue an entry, and keeps comments between them.
 func (e *iniEntry) drop(ls *textfile.Lines) {

@@ -131,7 +131,7 @@ func (file) observe(
 			content, rd.buf)
 	}
 	have := obs.Attributes["content"]
-	if ctx.DryRun() && (r.Purged || fd >= 0 && have != content && !tellsBytes(ctx, have)) {
+	if ctx.DryRun() && (r.Purged || fd >= 0 && have != content && !identifiesBytes(ctx, have)) {
 		obs.Mark = markOf(&st)
 	}
 	return obs, err

@@ -70,8 +70,8 @@ func validPath(root bool) func(map[string]any) []diag.Problem {
 // directory, are not part of it.
 const atPath = "fs path"
 
-// whatIsAt names the path of a thing that must be the only one there.
-func whatIsAt(attrs map[string]any) string {
+// pathName names the path of a thing that must be the only one there.
+func pathName(attrs map[string]any) string {
 	path := schema.CleanPath(attrs["path"])
 	if path == "" {
 		return ""
@@ -80,7 +80,7 @@ func whatIsAt(attrs map[string]any) string {
 }
 
 // thingAt is the thing of types of which only one can be at a path.
-func thingAt(attrs map[string]any) schema.Thing { return schema.NewThing(whatIsAt(attrs)) }
+func thingAt(attrs map[string]any) schema.Thing { return schema.NewThing(pathName(attrs)) }
 
 // keepsFile returns the path of a file, and the names of its backups.
 func keepsFile(attrs map[string]any) []schema.Kept {

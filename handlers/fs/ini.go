@@ -57,7 +57,7 @@ func IniSetting() provider.Definition {
 			Relations: lineRelations(),
 			Thing:     settingThing,
 			Keeps:     keepsFile,
-			Within:    whatIsAt,
+			Within:    pathName,
 			Space:     atPath,
 		},
 		Handler: newIni(textfile.Editor{}),
@@ -212,7 +212,7 @@ func observeSetting(r provider.Resource, p *textfile.Page) (provider.Observation
 		return provider.Observation{}, err
 	}
 	value := found[0].shown()
-	if found[0].says(s.value) {
+	if found[0].hasValue(s.value) {
 		value = s.value
 	}
 	return provider.Observation{Exists: true,
@@ -247,7 +247,7 @@ func changeSetting(item provider.BatchChange, p *textfile.Page) error {
 	line := strings.TrimRight(s.name+s.separator+s.value, " \t")
 	switch {
 	case len(found) == 1:
-		if !found[0].says(s.value) {
+		if !found[0].hasValue(s.value) {
 			found[0].set(p.Lines, s.value, line)
 		}
 	case end >= 0:

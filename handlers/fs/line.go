@@ -70,7 +70,7 @@ func Line() provider.Definition {
 			Relations: lineRelations(),
 			Thing:     lineThing,
 			Keeps:     keepsFile,
-			Within:    whatIsAt,
+			Within:    pathName,
 			Space:     atPath,
 		},
 		Handler: newLine(textfile.Editor{}),

@@ -26,10 +26,10 @@ func markOf(st *unix.Stat_t) string {
 		st.Ctim.Sec, st.Ctim.Nsec)
 }
 
-// tellsBytes reports whether a content that was read identifies the bytes, and may be compared: the
+// identifiesBytes reports whether a content that was read identifies the bytes, and may be compared: the
 // content of a secret is never shown. On another machine it is unknown whether the content is
 // secret.
-func tellsBytes(ctx *provider.Context, content any) bool {
+func identifiesBytes(ctx *provider.Context, content any) bool {
 	stored := ctx.Stored()
 	if content == nil || stored == nil {
 		return false

@@ -36,13 +36,13 @@ func (d directory) Noop(ctx *provider.Context, planned provider.BatchChange) err
 		return disk.Explain(t.verb(), disk.MayWrite(d.sys, t.Path))
 	}
 	if planned.Change == diff.Purged && !yes(planned.Resource, "recurse_purge") {
-		saysFull(d.sys, planned)
+		reportFull(d.sys, planned)
 	}
 	return wouldWrite(d.sys, planned)
 }
 
-// saysFull reports that a directory that would be removed is not empty.
-func saysFull(sys *disk.System, planned provider.BatchChange) {
+// reportFull reports that a directory that would be removed is not empty.
+func reportFull(sys *disk.System, planned provider.BatchChange) {
 	path := text(planned.Resource, "path")
 	dir, err := disk.OpenFolder(sys, path)
 	if err != nil {

@@ -20,7 +20,7 @@ type keyring struct {
 }
 
 // offer starts serving the key to the user git runs as. The caller closes it.
-func offer(g *runner) (*keyring, error) {
+func offer(g *client) (*keyring, error) {
 	raw, err := ssh.ParseRawPrivateKey([]byte(g.sshKey))
 	if err != nil {
 		// the error may contain a part of the key
@@ -84,7 +84,7 @@ func (k *keyring) close() {
 }
 
 // environment passes ssh the key, and the host keys that it accepts.
-func (k *keyring) environment(g *runner) []string {
+func (k *keyring) environment(g *client) []string {
 	command := "ssh -oBatchMode=yes -oIdentityFile=none -oStrictHostKeyChecking=yes"
 	if g.knownHosts != "" {
 		command += " -oUserKnownHostsFile=" + k.hosts()

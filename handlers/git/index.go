@@ -113,7 +113,7 @@ func (g *checkout) stagedLinks() ([]string, error) {
 }
 
 // temporary makes a directory for git's output, which the caller removes.
-func (g *runner) temporary() (dir string, remove func(), err error) {
+func (g *client) temporary() (dir string, remove func(), err error) {
 	dir, err = os.MkdirTemp("", "southbound-git-")
 	if err == nil && g.who != nil {
 		err = os.Lchown(dir, int(g.who.Uid), int(g.who.Gid))
@@ -125,7 +125,7 @@ func (g *runner) temporary() (dir string, remove func(), err error) {
 }
 
 // give writes a file in a directory of temporary, for the user git runs as.
-func (g *runner) give(dir, name string, data []byte) error {
+func (g *client) give(dir, name string, data []byte) error {
 	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path, data, 0o600); err != nil || g.who == nil {
 		return err

@@ -25,7 +25,7 @@ func (h handler) Delete(
 	}
 	g, err := h.change(ctx, w)
 	if err != nil {
-		g = &change{checkout{runner: runner{wanted: w, ctx: ctx, before: h.before,
+		g = &change{checkout{client: client{wanted: w, ctx: ctx, before: h.before,
 			config: h.config}}} // the user may no longer exist
 	}
 	defer g.close()

@@ -32,7 +32,7 @@ const (
 //
 // Large: each method is one query to git about the same working tree.
 type checkout struct {
-	runner
+	client
 	isBare bool // it has no working tree
 }
 
@@ -137,7 +137,7 @@ func (h handler) Read(
 		}
 	}
 	if g == nil {
-		g = &checkout{runner: runner{wanted: w, ctx: ctx}}
+		g = &checkout{client: client{wanted: w, ctx: ctx}}
 	}
 	defer g.close()
 	exists, err := g.there()

@@ -18,8 +18,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// runner runs git for one resource.
-type runner struct {
+// client runs git for one resource.
+type client struct {
 	wanted
 	ctx    *provider.Context
 	before func(args []string) error // called before each run that may make a change
@@ -31,7 +31,7 @@ type runner struct {
 }
 
 // close ends the processes that were started for git.
-func (g *runner) close() {
+func (g *client) close() {
 	if g.key != nil {
 		g.key.close()
 	}
@@ -52,12 +52,12 @@ func (h handler) checkout(ctx *provider.Context, w wanted) (*checkout, error) {
 			return nil, err
 		}
 	}
-	return &checkout{runner: *g}, nil
+	return &checkout{client: *g}, nil
 }
 
 // identity determines the user git runs as.
-func (h handler) identity(ctx *provider.Context, w wanted) (*runner, error) {
-	g := &runner{wanted: w, ctx: ctx, before: h.before, config: h.config, home: os.Getenv("HOME")}
+func (h handler) identity(ctx *provider.Context, w wanted) (*client, error) {
+	g := &client{wanted: w, ctx: ctx, before: h.before, config: h.config, home: os.Getenv("HOME")}
 	if w.password != "" {
 		ctx.Secret(w.password)
 	}
@@ -83,7 +83,7 @@ const helper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$
 
 // settings apply to every run. Hooks are code of any user who can write to the repository. Logs of
 // all refs later show which commits a remote had.
-func (g *runner) settings() []string {
+func (g *client) settings() []string {
 	out := []string{"core.hooksPath=/dev/null", "advice.detachedHead=false", "gc.auto=0",
 		"maintenance.auto=false", "credential.helper=", "core.askPass=", "core.fsmonitor=false",
 		"core.logAllRefUpdates=always", "submodule.recurse=false"}
@@ -93,7 +93,7 @@ func (g *runner) settings() []string {
 	return append(out, g.config...)
 }
 
-func (g *runner) environment() []string {
+func (g *client) environment() []string {
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"HOME=" + g.home, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
 		"GIT_CEILING_DIRECTORIES=" + filepath.Dir(g.path)}
@@ -124,20 +124,20 @@ func (g *runner) environment() []string {
 
 // failure is the output of a failed git.
 type failure struct {
-	code int
-	said string
+	code   int
+	output string
 }
 
 // Error returns the output.
-func (f *failure) Error() string { return f.said }
+func (f *failure) Error() string { return f.output }
 
 // ask runs git in a directory, for commands that change nothing, and returns its output.
-func (g *runner) ask(dir string, args ...string) (string, error) {
+func (g *client) ask(dir string, args ...string) (string, error) {
 	return g.feed(dir, "", args...)
 }
 
 // feed is ask with a standard input.
-func (g *runner) feed(dir, input string, args ...string) (string, error) {
+func (g *client) feed(dir, input string, args ...string) (string, error) {
 	var stdout strings.Builder
 	err := g.pipe(dir, input, &stdout, args...)
 	if err != nil {
@@ -147,7 +147,7 @@ func (g *runner) feed(dir, input string, args ...string) (string, error) {
 }
 
 // pipe runs git with a standard input and output.
-func (g *runner) pipe(dir, input string, stdout io.Writer, args ...string) error {
+func (g *client) pipe(dir, input string, stdout io.Writer, args ...string) error {
 	var argv []string
 	for _, s := range g.settings() {
 		argv = append(argv, "-c", s)
@@ -176,32 +176,32 @@ func (g *runner) pipe(dir, input string, stdout io.Writer, args ...string) error
 	return nil
 }
 
-// maxSaid limits how much of git's output is shown.
-const maxSaid = 600
+// maxOutput limits how much of git's output is shown.
+const maxOutput = 600
 
-func (g *runner) tail(s string) string {
+func (g *client) tail(s string) string {
 	s = strings.TrimSpace(strings.ToValidUTF8(s, "?"))
 	if g.password != "" {
 		s = strings.ReplaceAll(s, g.password, "***")
 	}
-	if len(s) > maxSaid {
-		s = "…" + strings.ToValidUTF8(s[len(s)-maxSaid:], "")
+	if len(s) > maxOutput {
+		s = "…" + strings.ToValidUTF8(s[len(s)-maxOutput:], "")
 	}
 	lines := strings.FieldsFunc(s, func(c rune) bool { return c == '\n' || c == '\r' })
 	return strings.Join(lines, "; ")
 }
 
 // explain classifies a failure.
-func (g *runner) explain(what string, f *failure) error {
+func (g *client) explain(what string, f *failure) error {
 	for _, part := range []string{"Authentication failed", "could not read Username",
 		"could not read Password", "Permission denied (publickey", "Host key verification failed"} {
-		if strings.Contains(f.said, part) {
+		if strings.Contains(f.output, part) {
 			return provider.Errorf(provider.Terminal,
 				"git %s: %w; the remote refuses who asks: see username and password, or the keys "+
 					"of the user that git runs as", what, f)
 		}
 	}
-	if strings.Contains(f.said, "dubious ownership") {
+	if strings.Contains(f.output, "dubious ownership") {
 		return provider.Errorf(provider.NeedsChange,
 			"git %s: %w; a repository of another user may hold settings that run programs: set "+
 				"user to its owner", what, f)
@@ -210,7 +210,7 @@ func (g *runner) explain(what string, f *failure) error {
 }
 
 // do runs git for commands that change the repository.
-func (g *runner) do(dir string, args ...string) error {
+func (g *client) do(dir string, args ...string) error {
 	if err := g.step(args...); err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (g *runner) do(dir string, args ...string) error {
 }
 
 // step is called before each change.
-func (g *runner) step(args ...string) error {
+func (g *client) step(args ...string) error {
 	if g.before != nil {
 		return g.before(args)
 	}
@@ -227,7 +227,7 @@ func (g *runner) step(args ...string) error {
 }
 
 // succeeds runs git only for its exit code: 0 is true, 1 is false.
-func (g *runner) succeeds(dir string, args ...string) (bool, error) {
+func (g *client) succeeds(dir string, args ...string) (bool, error) {
 	_, err := g.ask(dir, args...)
 	var f *failure
 	if errors.As(err, &f) && (f.code == 1 || f.code == 128) {

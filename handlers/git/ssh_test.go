@@ -148,7 +148,7 @@ func TestAnotherUserGetsNoLogins(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://me:own@proxy")
 	t.Setenv("NO_PROXY", "10.0.0.1")
 	for _, who := range []*syscall.Credential{nil, {Uid: 65534}} {
-		g := &runner{who: who}
+		g := &client{who: who}
 		env := strings.Join(g.environment(), "\n")
 		if n := strings.Count(env, "own"); who == nil && n != 3 || who != nil && n != 0 ||
 			!strings.Contains(env, "NO_PROXY=10.0.0.1") {

@@ -194,8 +194,8 @@ func (a *caller) wayError(method, path string, err error) error {
 func (a *caller) refused(method string, r *answer) error {
 	text := fmt.Sprintf("%s %s: the API answers %d %s", method, r.path, r.Status,
 		http.StatusText(r.Status))
-	if said := a.excerpt(r.Body); said != "" {
-		text += ": " + said
+	if excerpt := a.excerpt(r.Body); excerpt != "" {
+		text += ": " + excerpt
 	}
 	class, hint := classOf(r.Status)
 	if at := r.Header.Get("Location"); r.Status/100 == 3 && at != "" {

@@ -154,12 +154,12 @@ type wanted struct {
 	ips        []netip.Addr
 	aliases    []string
 	comment    string
-	says       map[string]bool // which attributes the resource sets
+	isSet      map[string]bool // which attributes the resource sets
 }
 
 func wantedOf(r provider.Resource) (wanted, error) {
 	w := wanted{aliases: list(r.Attributes["aliases"]),
-		says: map[string]bool{"aliases": r.Attributes["aliases"] != nil,
+		isSet: map[string]bool{"aliases": r.Attributes["aliases"] != nil,
 			"comment": r.Attributes["comment"] != nil}}
 	w.name, _ = r.Attributes["name"].(string)
 	w.file, _ = r.Attributes["file"].(string)
@@ -200,7 +200,7 @@ func (w wanted) own(ls *textfile.Lines) []int {
 // repeats reports whether earlier lines of its address have all names of a line. A line with
 // another name is kept, unless the resource describes the aliases.
 func (w wanted) repeats(ls *textfile.Lines, own []int, line int) bool {
-	if w.says["aliases"] {
+	if w.isSet["aliases"] {
 		return true
 	}
 	e, _ := parse(ls.At(line))
@@ -218,7 +218,7 @@ func (w wanted) repeats(ls *textfile.Lines, own []int, line int) bool {
 // fits reports whether an attribute of a line, other than its address, has the desired value.
 func (w wanted) fits(attribute string, e entry) bool {
 	switch {
-	case !w.says[attribute]:
+	case !w.isSet[attribute]:
 		return true
 	case attribute == "aliases":
 		return slices.EqualFunc(w.aliases, e.aliases, strings.EqualFold)
@@ -286,10 +286,10 @@ func (w wanted) rewrite(ls *textfile.Lines, i int, e entry) {
 // over replaces the attributes of a line, other than its address, by those that the resource sets.
 func (w wanted) over(e entry) entry {
 	e.name = w.name
-	if w.says["aliases"] {
+	if w.isSet["aliases"] {
 		e.aliases = w.aliases
 	}
-	if w.says["comment"] {
+	if w.isSet["comment"] {
 		e.comment = w.comment
 	}
 	return e
@@ -304,7 +304,7 @@ func (w wanted) observe(r provider.Resource, ls *textfile.Lines) provider.Observ
 	obs := provider.Observation{Exists: true, Attributes: map[string]any{}}
 	var ips []netip.Addr
 	for _, name := range []string{"aliases", "comment"} {
-		if w.says[name] {
+		if w.isSet[name] {
 			obs.Attributes[name] = r.Attributes[name]
 		}
 	}

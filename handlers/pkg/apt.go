@@ -59,12 +59,12 @@ func (a apt) get(ctx *provider.Context, p place, verb string, args ...string) (s
 	if err == nil {
 		return out, nil
 	}
-	switch said := err.Error(); {
-	case strings.Contains(said, "dpkg was interrupted"):
+	switch text := err.Error(); {
+	case strings.Contains(text, "dpkg was interrupted"):
 		ctx.Info("finish work of dpkg that was cut off")
 		_, err = tool.Run(ctx, a.quiet(), "dpkg", "--root="+filepath.Join("/", p.root),
 			"--force-confdef", "--force-confold", "--configure", "-a")
-	case strings.Contains(said, "--fix-broken install"):
+	case strings.Contains(text, "--fix-broken install"):
 		ctx.Info("get what packages lack that are installed already")
 		_, err = tool.Run(ctx, a.quiet(), append(append([]string{"apt-get"}, a.flags(p)...), "-y",
 			"--no-remove", "--fix-broken", "install")...)
@@ -83,28 +83,28 @@ func refusal(err error) error {
 	if err == nil {
 		return nil
 	}
-	said := err.Error()
+	text := err.Error()
 	switch {
-	case strings.Contains(said, "Held packages were changed"):
+	case strings.Contains(text, "Held packages were changed"):
 		return provider.Errorf(provider.Terminal,
 			"it is held as it is; `apt-mark unhold` ends that: %w", err)
-	case strings.Contains(said, "remove is disabled"):
+	case strings.Contains(text, "remove is disabled"):
 		return provider.Errorf(provider.NeedsChange,
 			"it cannot be together with %s, which would be removed; purge that first: %w",
-			strings.Join(saidUnder(err, "will be REMOVED:"), " "), err)
-	case strings.Contains(said, "ssential packages"):
+			strings.Join(linesUnder(err, "will be REMOVED:"), " "), err)
+	case strings.Contains(text, "ssential packages"):
 		return provider.Errorf(provider.Terminal, "the machine needs it: %w", err)
-	case strings.Contains(said, "(13: Permission denied)"):
+	case strings.Contains(text, "(13: Permission denied)"):
 		return provider.Errorf(provider.Terminal, "that takes root: %w", err)
 	}
-	if lacks := saidUnder(err, "have unmet dependencies:"); len(lacks) > 0 {
+	if lacks := linesUnder(err, "have unmet dependencies:"); len(lacks) > 0 {
 		return fmt.Errorf("%s: %w", strings.Join(lacks, "; "), err)
 	}
 	return err
 }
 
-// saidUnder returns the lines of apt-get's output under a heading.
-func saidUnder(err error, heading string) []string {
+// linesUnder returns the lines of apt-get's output under a heading.
+func linesUnder(err error, heading string) []string {
 	var failed *tool.Error
 	if !errors.As(err, &failed) {
 		return nil
@@ -236,9 +236,9 @@ func (a apt) install(ctx *provider.Context, p place, items []item) error {
 
 // old reports whether outdated lists of packages can cause an error.
 func old(err error) bool {
-	for _, said := range []string{"nable to locate package", "was not found",
+	for _, text := range []string{"nable to locate package", "was not found",
 		"has no installation candidate", "nable to fetch", "ailed to fetch"} {
-		if strings.Contains(err.Error(), said) {
+		if strings.Contains(err.Error(), text) {
 			return true
 		}
 	}

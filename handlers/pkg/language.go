@@ -25,8 +25,8 @@ func (pip) python(p place) string {
 	return "python3"
 }
 
-// asksSeldom is how long the paths of packages are cached: an installed interpreter keeps them.
-func asksSeldom() provider.Keep { return provider.Keep{Idle: 10 * time.Minute, For: time.Hour} }
+// keepPaths is how long the paths of packages are cached: an installed interpreter keeps them.
+func keepPaths() provider.Keep { return provider.Keep{Idle: 10 * time.Minute, For: time.Hour} }
 
 // installed reads pip's metadata beside each package, which is a hundred times faster than running
 // pip.
@@ -35,7 +35,7 @@ func (m pip) installed(ctx *provider.Context, p place) (map[string]string, error
 		return nil, nil // the environment does not exist yet
 	}
 	paths, err := provider.Cached(ctx, provider.Key{Name: "python", Args: []any{m.python(p)}},
-		asksSeldom(), func(ctx *provider.Context) ([]string, error) {
+		keepPaths(), func(ctx *provider.Context) ([]string, error) {
 			who, err := m.owner(p)
 			if err != nil {
 				return nil, err
@@ -225,7 +225,7 @@ func (npm) prefix(ctx *provider.Context, p place) (string, error) {
 	if p.root != "" {
 		return p.root, nil
 	}
-	return provider.Cached(ctx, provider.Key{Name: "npm prefix"}, asksSeldom(),
+	return provider.Cached(ctx, provider.Key{Name: "npm prefix"}, keepPaths(),
 		func(ctx *provider.Context) (string, error) {
 			out, err := tool.Run(ctx, tool.Settings("NPM_"), "npm", "prefix", "-g")
 			return strings.TrimSpace(out), err

@@ -229,7 +229,7 @@ func (d database) Update(
 // reconcile reads the database again, so that it acts on the current state, and changes the
 // attributes that differ.
 func (d database) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
-	have, err := readAgain(ctx, d, "database", r)
+	have, err := reread(ctx, d, "database", r)
 	if err != nil {
 		return err
 	}

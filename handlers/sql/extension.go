@@ -132,7 +132,7 @@ func (e extension) Update(
 
 // reconcile reads the extension again and changes the attributes that differ.
 func (e extension) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
-	have, err := readAgain(ctx, e, "extension", r)
+	have, err := reread(ctx, e, "extension", r)
 	if err != nil {
 		return err
 	}

@@ -119,8 +119,8 @@ func validGrant(attrs map[string]any) []diag.Problem {
 	if (kind == "database" || kind == "schema") && attrs["name"] != nil && attrs["name"] != every {
 		bad("name", "privileges on a %s are not those on something in it", kind)
 	}
-	wanted, said := texts(attrs, "privileges")
-	if said && len(wanted) == 0 {
+	wanted, isSet := texts(attrs, "privileges")
+	if isSet && len(wanted) == 0 {
 		out = append(out, diag.Problem{Attribute: "privileges", Message: "it is empty",
 			Hint: "write `purged: true` for a role that is to have none"})
 	}

@@ -177,7 +177,7 @@ func (ro role) Update(ctx *provider.Context, req provider.UpdateRequest) (provid
 // reconcile reads the role again, so that it acts on the current state, and changes the attributes
 // that differ, in one transaction.
 func (ro role) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
-	have, err := readAgain(ctx, ro, "role", r)
+	have, err := reread(ctx, ro, "role", r)
 	if err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ func statements(ctx *provider.Context, r provider.Resource, have map[string]any)
 		out = append(out, "ALTER ROLE "+name+" WITH"+options)
 	}
 	old, _ := texts(have, "member_of")
-	if groups, said := texts(want, "member_of"); said {
+	if groups, isSet := texts(want, "member_of"); isSet {
 		for _, g := range groups {
 			if !slices.Contains(old, g) {
 				out = append(out, "GRANT "+ident(g)+" TO "+name)

@@ -118,7 +118,7 @@ func (s space) Update(ctx *provider.Context, req provider.UpdateRequest) (provid
 
 // reconcile reads the schema again and changes the attributes that differ.
 func (s space) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
-	have, err := readAgain(ctx, s, "schema", r)
+	have, err := reread(ctx, s, "schema", r)
 	if err != nil {
 		return err
 	}

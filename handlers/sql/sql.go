@@ -255,9 +255,9 @@ func batch(
 	return out
 }
 
-// readAgain returns the current attributes of a thing, of type what, during a change. The error of
+// reread returns the current attributes of a thing, of type what, during a change. The error of
 // a missing thing is retryable, since it may be created again.
-func readAgain(
+func reread(
 	ctx *provider.Context, h provider.BatchReader, what string, r provider.Resource,
 ) (map[string]any, error) {
 	have, err := provider.ReadOne(ctx, h, provider.ReadRequest{Resource: r})

@@ -178,7 +178,7 @@ func (h handler) bring(ctx *provider.Context, r provider.Resource) (provider.Res
 		}
 		if errors.As(err, &errBusy{}) {
 			ctx.Info(s.what+": under way", "service", name)
-			return provider.Result{Again: &provider.Again{After: askAgain,
+			return provider.Result{Again: &provider.Again{After: checkAfter,
 				State: []byte(strconv.Itoa(starts))}}, nil
 		}
 		if err != nil {
@@ -210,8 +210,8 @@ func begun(before []byte, now state) (int, error) {
 // result of a start.
 const maxStarts = 2
 
-// askAgain is when a service that takes long is checked again.
-const askAgain = 2 * time.Second
+// checkAfter is when a service that takes long is checked again.
+const checkAfter = 2 * time.Second
 
 // Delete implements provider.Handler.
 func (h handler) Delete(

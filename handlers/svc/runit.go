@@ -149,7 +149,7 @@ func (r runit) start(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	return r.tellUntil(ctx, "up", name, true)
+	return r.controlUntil(ctx, "up", name, true)
 }
 
 func (r runit) link(ctx context.Context, name, dir string) error {
@@ -177,17 +177,17 @@ func (r runit) link(ctx context.Context, name, dir string) error {
 }
 
 func (r runit) stop(ctx context.Context, name string) error {
-	return r.tellUntil(ctx, "down", name, false)
+	return r.controlUntil(ctx, "down", name, false)
 }
 
 // changeTimeout is how long a service may take to start or to stop.
 const changeTimeout = 30 * time.Second
 
-// tellUntil sends a command to a service until the service has the desired state. Sending it once
+// controlUntil sends a command to a service until the service has the desired state. Sending it once
 // is not enough: runsv sleeps a second if a service ended soon after its start. sv decides by
 // runsv's last status. It may therefore treat a service that is about to start as stopped, or omit
 // a command that seems to be pending already.
-func (r runit) tellUntil(ctx context.Context, verb, name string, running bool) error {
+func (r runit) controlUntil(ctx context.Context, verb, name string, running bool) error {
 	over, release := patience.After(changeTimeout)
 	defer release()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -226,7 +226,7 @@ func (r runit) tellUntil(ctx context.Context, verb, name string, running bool) e
 		return nil
 	}
 	if exists(filepath.Join(dir, "check")) {
-		return r.tell(ctx, "check", name) // wait until its check reports that it is ready
+		return r.control(ctx, "check", name) // wait until its check reports that it is ready
 	}
 	return r.stays(ctx, dir)
 }
@@ -269,7 +269,7 @@ func (r runit) stays(ctx context.Context, dir string) error {
 	}
 }
 
-func (r runit) tell(ctx context.Context, verb, name string) error {
+func (r runit) control(ctx context.Context, verb, name string) error {
 	_, err := tool.Run(ctx, nil, r.program(), "-w", "20", verb, filepath.Join(r.services(), name))
 	return err
 }
@@ -305,10 +305,10 @@ func mark(path string) error {
 }
 
 func (r runit) restart(ctx context.Context, name string) error {
-	if err := r.tellUntil(ctx, "down", name, false); err != nil {
+	if err := r.controlUntil(ctx, "down", name, false); err != nil {
 		return err
 	}
-	return r.tellUntil(ctx, "up", name, true)
+	return r.controlUntil(ctx, "up", name, true)
 }
 
-func (r runit) reload(ctx context.Context, name string) error { return r.tell(ctx, "hup", name) }
+func (r runit) reload(ctx context.Context, name string) error { return r.control(ctx, "hup", name) }

@@ -135,9 +135,9 @@ func group(name string) string {
 	return name
 }
 
-// tell sends a command. A state that is already reached is no error. supervisorctl reports other
+// control sends a command. A state that is already reached is no error. supervisorctl reports other
 // errors on standard output.
-func (s supervisor) tell(ctx context.Context, verb string, args ...string) error {
+func (s supervisor) control(ctx context.Context, verb string, args ...string) error {
 	out, err := s.run(ctx, append([]string{verb}, args...)...)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -167,7 +167,7 @@ func (s supervisor) refresh(ctx context.Context, names []string) (map[string]sta
 	}
 	for line := range strings.Lines(configured) {
 		if f := strings.Fields(line); len(f) > 1 && f[1] == "avail" { // not in use yet
-			if err := s.tell(ctx, "add", group(f[0])); err != nil {
+			if err := s.control(ctx, "add", group(f[0])); err != nil {
 				return nil, fmt.Errorf("add %s: %w", f[0], err)
 			}
 		}
@@ -176,10 +176,10 @@ func (s supervisor) refresh(ctx context.Context, names []string) (map[string]sta
 }
 
 func (s supervisor) start(ctx context.Context, name string) error {
-	if err := s.tell(ctx, "update", group(name)); err != nil { // applies a changed configuration
+	if err := s.control(ctx, "update", group(name)); err != nil { // applies a changed configuration
 		return err
 	}
-	if err := s.tell(ctx, "start", name); err != nil {
+	if err := s.control(ctx, "start", name); err != nil {
 		return err
 	}
 	return s.stays(ctx, name)
@@ -214,7 +214,7 @@ func (s supervisor) stays(ctx context.Context, name string) error {
 }
 
 func (s supervisor) stop(ctx context.Context, name string) error {
-	return s.tell(ctx, "stop", name)
+	return s.control(ctx, "stop", name)
 }
 
 func (s supervisor) enable(context.Context, string) error {
@@ -228,12 +228,12 @@ func (s supervisor) disable(context.Context, string) error {
 }
 
 func (s supervisor) restart(ctx context.Context, name string) error {
-	if err := s.tell(ctx, "update", group(name)); err != nil {
+	if err := s.control(ctx, "update", group(name)); err != nil {
 		return err
 	}
-	return s.tell(ctx, "restart", name)
+	return s.control(ctx, "restart", name)
 }
 
 func (s supervisor) reload(ctx context.Context, name string) error {
-	return s.tell(ctx, "signal", "HUP", name)
+	return s.control(ctx, "signal", "HUP", name)
 }

@@ -91,25 +91,25 @@ func (s sysvinit) enabled(name string) bool {
 }
 
 func (s sysvinit) start(ctx context.Context, name string) error {
-	return s.tellAndWait(ctx, name, "start", true)
+	return s.controlAndWait(ctx, name, "start", true)
 }
 
 func (s sysvinit) stop(ctx context.Context, name string) error {
-	return s.tellAndWait(ctx, name, "stop", false)
+	return s.controlAndWait(ctx, name, "stop", false)
 }
 
 func (s sysvinit) restart(ctx context.Context, name string) error {
-	return s.tellAndWait(ctx, name, "restart", true)
+	return s.controlAndWait(ctx, name, "restart", true)
 }
 
 func (s sysvinit) reload(ctx context.Context, name string) error {
-	return s.tell(ctx, name, "reload")
+	return s.control(ctx, name, "reload")
 }
 
-// tellAndWait sends a command to a script, and waits until its status confirms it: many return
+// controlAndWait sends a command to a script, and waits until its status confirms it: many return
 // earlier.
-func (s sysvinit) tellAndWait(ctx context.Context, name, verb string, running bool) error {
-	if err := s.tell(ctx, name, verb); err != nil {
+func (s sysvinit) controlAndWait(ctx context.Context, name, verb string, running bool) error {
+	if err := s.control(ctx, name, verb); err != nil {
 		return err
 	}
 	over, release := patience.After(waitFor)
@@ -135,7 +135,7 @@ func (s sysvinit) tellAndWait(ctx context.Context, name, verb string, running bo
 	}
 }
 
-func (s sysvinit) tell(ctx context.Context, name, verb string) error {
+func (s sysvinit) control(ctx context.Context, name, verb string) error {
 	_, err := s.run(ctx, s.script(name), verb)
 	return err
 }

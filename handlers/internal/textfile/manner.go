@@ -112,13 +112,13 @@ func (c Check) passes(ctx context.Context, file, path string) error {
 	case !errors.As(err, &failed) || failed.Code < 0:
 		return provider.Errorf(provider.Retryable, "validate: %w", err)
 	}
-	said := strings.ReplaceAll(strings.ToValidUTF8(failed.Said(), "?"), file, path)
-	said = tool.Tail(strings.TrimSpace(said), maxRefusal)
-	if said != "" {
-		said = ": " + said
+	output := strings.ReplaceAll(strings.ToValidUTF8(failed.LastOutput(), "?"), file, path)
+	output = tool.Tail(strings.TrimSpace(output), maxRefusal)
+	if output != "" {
+		output = ": " + output
 	}
 	return provider.Errorf(provider.NeedsChange, "%w by validate (exit code %d)%s", errInvalid,
-		failed.Code, said)
+		failed.Code, output)
 }
 
 // maxRefusal limits how much of a check's output is shown.

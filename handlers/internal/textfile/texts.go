@@ -236,7 +236,7 @@ func (h Texts) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 		}
 	}
 	if planned.Change == diff.Created {
-		h.saysMissing(ctx, where, planned)
+		h.reportMissing(ctx, where, planned)
 	}
 	if w, ok := h.Store.(interface{ Writable(path string) error }); ok {
 		return w.Writable(where)
@@ -244,8 +244,8 @@ func (h Texts) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 	return nil
 }
 
-// saysMissing reports that the file or its directory does not exist.
-func (h Texts) saysMissing(ctx *provider.Context, where string, planned provider.BatchChange) {
+// reportMissing reports that the file or its directory does not exist.
+func (h Texts) reportMissing(ctx *provider.Context, where string, planned provider.BatchChange) {
 	t, err := h.Store.Read(ctx, where)
 	if err != nil || t.Exists {
 		return

@@ -38,8 +38,8 @@ func RunAs(ctx context.Context, as *User, env []string, argv ...string) (string,
 		cmd.Dir = "/"
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as.credential()}
 	}
-	out, says := &capped{limit: maxOutput}, &capped{limit: maxError, last: true}
-	cmd.Stdout, cmd.Stderr = out, says
+	out, stderr := &capped{limit: maxOutput}, &capped{limit: maxError, last: true}
+	cmd.Stdout, cmd.Stderr = out, stderr
 	err := child.Run(ctx, cmd, afterTerm)
 	if err == nil && out.cut {
 		err = fmt.Errorf("it wrote more than %d MiB, which is not read further", maxOutput>>20)
@@ -47,7 +47,7 @@ func RunAs(ctx context.Context, as *User, env []string, argv ...string) (string,
 	if err == nil {
 		return out.String(), nil
 	}
-	e := &Error{Program: argv[0], Code: -1, Says: says.end(), err: err}
+	e := &Error{Program: argv[0], Code: -1, Stderr: stderr.end(), err: err}
 	e.Output, e.cut = out.String(), out.cut
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -65,33 +65,33 @@ type Error struct {
 	Program string
 	Code    int    // its exit code; -1: it did not run, was ended, or wrote too much
 	Output  string // its standard output
-	// Says is the end of its standard error. If there was more text before it, Says begins with an
+	// Stderr is the end of its standard error. If there was more text before it, it begins with an
 	// ellipsis, which shows redaction that the text may begin in the middle of a secret.
-	Says string
-	err  error
-	cut  bool // Output is truncated
+	Stderr string
+	err    error
+	cut    bool // Output is truncated
 }
 
 // Error names the program, how it ended, and its last output.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s: %v", e.Program, e.err)
-	if said := Tail(e.Said(), 1000); said != "" {
-		text += ": " + said
+	if last := Tail(e.LastOutput(), 1000); last != "" {
+		text += ": " + last
 	}
 	return text
 }
 
-// Said returns the last output of the program: of standard error, else of standard output. An
+// LastOutput returns the last output of the program: of standard error, else of standard output. An
 // ellipsis marks truncation.
-func (e *Error) Said() string {
-	said := e.Says
-	if said == "" {
-		said = strings.TrimSpace(e.Output)
+func (e *Error) LastOutput() string {
+	last := e.Stderr
+	if last == "" {
+		last = strings.TrimSpace(e.Output)
 		if e.cut {
-			said = strings.ToValidUTF8(said, "") + " …"
+			last = strings.ToValidUTF8(last, "") + " …"
 		}
 	}
-	return said
+	return last
 }
 
 // Tail returns the last bytes of a text, at most so many, after an ellipsis if it was truncated.

@@ -46,10 +46,10 @@ func TestCutsAreRedacted(t *testing.T) {
 		if !errors.As(err, &failed) {
 			t.Fatal(err)
 		}
-		if len(failed.Says) > 4<<10+len("… ") {
-			t.Errorf("%s: %d bytes of standard error are kept", name, len(failed.Says))
+		if len(failed.Stderr) > 4<<10+len("… ") {
+			t.Errorf("%s: %d bytes of standard error are kept", name, len(failed.Stderr))
 		}
-		for _, text := range []string{failed.Says, err.Error()} {
+		for _, text := range []string{failed.Stderr, err.Error()} {
 			if clean := hidden.Clean(text, "***"); strings.Contains(clean, "staple") {
 				t.Errorf("%s is cut: %.60q", name, clean)
 			}

@@ -358,16 +358,16 @@ func (c *Conn) log(body []byte, n int64) error {
 		kv = append(kv, k, v)
 	}
 	ctx := p.ctxs[m.Item]
-	say := ctx.Info
+	log := ctx.Info
 	switch m.Level {
 	case provider.LevelDebug:
-		say = ctx.Debug
+		log = ctx.Debug
 	case provider.LevelWarning:
-		say = ctx.Warning
+		log = ctx.Warning
 	case provider.LevelError:
-		say = ctx.Error
+		log = ctx.Error
 	}
-	say(m.Msg, kv...)
+	log(m.Msg, kv...)
 	return nil
 }
 

@@ -25,11 +25,11 @@ func (h *servedHost) Log(l provider.Line) {
 	if len(l.Kwargs) > 0 {
 		m.Kwargs, _ = provider.Plain(l.Kwargs).(map[string]any)
 	}
-	h.say(kindLog, m)
+	h.enqueue(kindLog, m)
 }
 
-// say queues a frame; the answer or the next beat flushes it.
-func (h *servedHost) say(k kind, body any) {
+// enqueue queues a frame; the answer or the next beat flushes it.
+func (h *servedHost) enqueue(k kind, body any) {
 	if enc, err := encode(frame{k, body}); err == nil {
 		_ = h.c.w.write(enc, false)
 	}
@@ -41,22 +41,22 @@ func (*servedHost) Now() time.Time { return time.Now() }
 // Changed implements provider.Host.
 func (h *servedHost) Changed(attribute string, d diff.Diff) {
 	d.Current, d.Desired = provider.Plain(d.Current), provider.Plain(d.Desired)
-	h.say(kindChanged, named{Call: h.call, Item: h.item, Name: attribute, Diff: &d})
+	h.enqueue(kindChanged, named{Call: h.call, Item: h.item, Name: attribute, Diff: &d})
 }
 
 // Fact implements provider.Host.
 func (h *servedHost) Fact(name, value string) {
-	h.say(kindFact, named{Call: h.call, Item: h.item, Name: name, Text: value})
+	h.enqueue(kindFact, named{Call: h.call, Item: h.item, Name: name, Text: value})
 }
 
 // Provider implements provider.Host.
 func (h *servedHost) Provider(name, why string) {
-	h.say(kindProvider, named{Call: h.call, Item: h.item, Name: name, Text: why})
+	h.enqueue(kindProvider, named{Call: h.call, Item: h.item, Name: name, Text: why})
 }
 
 // Override implements provider.Host.
 func (h *servedHost) Override(change diff.Change) {
-	h.say(kindOverride, named{Call: h.call, Item: h.item, Name: string(change)})
+	h.enqueue(kindOverride, named{Call: h.call, Item: h.item, Name: string(change)})
 }
 
 // Cache implements provider.Host: the agent's cache on this machine, which lives as long as the
@@ -65,7 +65,7 @@ func (h *servedHost) Cache() *provider.Cache { return h.cache }
 
 // Secret implements provider.Host.
 func (h *servedHost) Secret(value string) {
-	h.say(kindSecret, named{Call: h.call, Item: h.item, Text: value})
+	h.enqueue(kindSecret, named{Call: h.call, Item: h.item, Text: value})
 }
 
 // Transport implements provider.Host.

@@ -173,7 +173,7 @@ func sendProgram(w io.Writer, path string, packed bool) error {
 type started struct {
 	Process
 	out     *bufio.Reader
-	said    tail          // on standard error
+	stderr  tail          // the end of standard error
 	banner  tail          // on standard output, before the lines for this program
 	refused chan struct{} // closed when sudo asks again for a password
 	ended   chan struct{} // closed when stderr has ended
@@ -199,7 +199,7 @@ func (c *Config) run(ctx context.Context, s Starter, command string) (string, *s
 	}
 	st := &started{Process: p, out: bufio.NewReaderSize(p.Stdout, 64<<10),
 		refused: make(chan struct{}), ended: make(chan struct{})}
-	st.said.prompt = prompt
+	st.stderr.prompt = prompt
 	go func() {
 		defer close(st.ended)
 		st.watch(c.SudoPassword)
@@ -217,8 +217,8 @@ func (s *started) watch(password string) {
 	buf := make([]byte, 1024)
 	for {
 		n, err := s.Stderr.Read(buf)
-		for range s.said.add(buf[:n]) {
-			if s.said.prompts() == 1 {
+		for range s.stderr.add(buf[:n]) {
+			if s.stderr.prompts() == 1 {
 				_, _ = io.WriteString(s.Stdin, password+"\n")
 				continue
 			}

@@ -69,7 +69,7 @@ func (f *forwarder) Flush(ctx context.Context, done []provider.BatchChange) erro
 }
 
 // List implements provider.Lister: all things are found before the first call of tell.
-func (f *forwarder) List(ctx *provider.Context, tell func(provider.Found) error) error {
+func (f *forwarder) List(ctx *provider.Context, yield func(provider.Found) error) error {
 	it := itemOf(ctx, ctx.Desired())
 	it.ID = string(ctx.ID())
 	it.Agent = ctx.ID().Agent()
@@ -78,7 +78,7 @@ func (f *forwarder) List(ctx *provider.Context, tell func(provider.Found) error)
 		return err
 	}
 	for _, attributes := range p.found {
-		if err := tell(provider.Found{Attributes: attributes}); err != nil {
+		if err := yield(provider.Found{Attributes: attributes}); err != nil {
 			return err
 		}
 	}

@@ -34,7 +34,7 @@ func (s *started) why(ctx context.Context, err error) error {
 	}
 	// do not wait for a process that holds the channel open
 	defer patience.AfterFunc(2*time.Second, s.Kill).Stop()
-	return failed(s.Wait(), s.said.text(), s.banner.text(), err)
+	return failed(s.Wait(), s.stderr.text(), s.banner.text(), err)
 }
 
 const (
@@ -45,40 +45,40 @@ const (
 
 // failed returns why a command failed, from its exit code, and its output on standard error and
 // standard output.
-func failed(code int, said, printed string, err error) error {
-	text := cmp.Or(said, printed, err.Error())
+func failed(code int, stderr, printed string, err error) error {
+	text := cmp.Or(stderr, printed, err.Error())
 	fail := func(class provider.Class, kind fault.Kind, hint string) error {
 		return provider.Errorf(class, "%w",
 			(&fault.Error{Kind: kind, Op: startOp, Message: text}).WithHint("%s", hint))
 	}
-	says := func(parts ...string) bool {
+	contains := func(parts ...string) bool {
 		for _, part := range parts {
-			if strings.Contains(said, part) {
+			if strings.Contains(stderr, part) {
 				return true
 			}
 		}
 		return false
 	}
 	switch {
-	case code == 0 && said == "":
+	case code == 0 && stderr == "":
 		text = "the program that was started there is not Southbound"
 		if printed != "" {
 			text += fmt.Sprintf("; it printed %q", printed)
 		}
 		return fail(provider.Terminal, fault.Damaged, "see `program`")
-	case code == -1 && said == "":
+	case code == -1 && stderr == "":
 		return fault.New(fault.Unavailable, startOp, "the connection was cut")
-	case says("No space left", "quota exceeded"):
+	case contains("No space left", "quota exceeded"):
 		return fail(provider.Retryable, fault.Full,
 			"make room there, or say `directory: PATH` for another place for the program")
-	case says("sudo:") && says("must have a tty", "no tty present and no askpass"):
+	case contains("sudo:") && contains("must have a tty", "no tty present and no askpass"):
 		return fail(provider.Terminal, fault.Denied,
 			"there is no terminal: add `Defaults:USER !requiretty` to the rules of sudo there, "+
 				"and let the user become the other one without a password, or set sudo_password")
-	case says("sudo:", "sudo: command not found"):
+	case contains("sudo:", "sudo: command not found"):
 		return fail(provider.Terminal, fault.Denied,
 			"let the user become the other one by sudo without a password, or set sudo_password")
-	case says("Exec format error", "cannot execute binary file"):
+	case contains("Exec format error", "cannot execute binary file"):
 		return fail(provider.Terminal, fault.Unsupported,
 			"the program is not built for that machine")
 	case code == 73:
@@ -93,7 +93,7 @@ func failed(code int, said, printed string, err error) error {
 		return fail(provider.Terminal, fault.NotFound,
 			"see `program`, or whether the program is built for that machine: with CGO_ENABLED=0 "+
 				"it needs nothing there")
-	case said == "" && code > 0:
+	case stderr == "" && code > 0:
 		return fail(provider.Terminal, fault.Denied,
 			fmt.Sprintf(
 				"the login of the user runs no commands (exit code %d): it needs a shell, and a "+

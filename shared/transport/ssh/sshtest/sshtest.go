@@ -133,8 +133,8 @@ func Start(t *testing.T, login, more string, prefix ...string) *Server {
 		wait.Wait()
 		s.Kill(syscall.SIGKILL)
 		if t.Failed() {
-			said, err := os.ReadFile(log.Name())
-			t.Logf("sshd said (%v):\n%s", err, said)
+			output, err := os.ReadFile(log.Name())
+			t.Logf("sshd said (%v):\n%s", err, output)
 		}
 	})
 	return s
