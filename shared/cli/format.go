@@ -24,7 +24,8 @@ func (f *formatter) fmtCommand() *cobra.Command {
 		Use: "fmt [PATH]", Short: "Format models: .cf files",
 		Long: "fmt formats the files of models, and names each file that it changed. Meaning and " +
 			"comments stay. PATH is a file, a directory with all *.cf files below it, or - for " +
-			"standard input (default: the working directory). With --check it changes nothing " +
+			"standard input (default: the working directory). Files with syntax errors stay as they " +
+			"are, and the exit code is 2. With --check it changes nothing " +
 			"and exits with 5 if a file is not formatted.",
 		Example: "  southbound fmt\n  southbound fmt model/_init.cf\n  southbound fmt --check\n" +
 			"  southbound fmt - < main.cf",
@@ -58,7 +59,8 @@ func (f *formatter) formatInput() error {
 	return err
 }
 
-// format formats the files below a path: all files or, if one of them is invalid, none.
+// format formats the files below a path. It skips invalid files, and returns their problems after
+// the other files are written.
 func (f *formatter) format(path string, check bool) error {
 	files, err := modelFiles(path)
 	if err != nil {
@@ -72,13 +74,11 @@ func (f *formatter) format(path string, check bool) error {
 			return err
 		}
 		out, wrong := syntax.Formatted(text)
-		problems = append(problems, modelProblems(file, wrong)...)
-		if out != text {
+		wrongs := modelProblems(file, wrong)
+		problems = append(problems, wrongs...)
+		if wrongs.Err() == nil && out != text {
 			formatted[file] = out
 		}
-	}
-	if err := problems.Err(); err != nil {
-		return err
 	}
 	for _, file := range files {
 		out, differs := formatted[file]
@@ -91,6 +91,9 @@ func (f *formatter) format(path string, check bool) error {
 			}
 		}
 		f.changedFile(file)
+	}
+	if err := problems.Err(); err != nil {
+		return err
 	}
 	if check && len(formatted) > 0 {
 		f.code = exitChanges

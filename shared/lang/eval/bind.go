@@ -320,11 +320,12 @@ func (b *binder) comprehension(x *syntax.Comprehension, h *hint) node {
 }
 
 func (b *binder) loops(x *syntax.Comprehension, i int, h *hint) node {
-	out := &comprehensionNode{shape: shape{at: b.file.pos(x)}, slot: b.slot()}
-	out.in = b.root(x.Loops[i].In, nil)
+	l := &x.Loops[i]
+	out := &comprehensionNode{shape: shape{at: b.file.pos(x)}, slot: b.slot(), pairs: l.Second != nil}
+	out.in = b.loopOver(l.In)
 	inner := &block{
 		parent: b.block,
-		names:  map[string]int{x.Loops[i].Variable.Text: 0},
+		names:  indexed(loopVariables(l.Variable, l.Second)),
 		ns:     b.block.ns,
 	}
 	b.inside(inner, func() {

@@ -72,6 +72,7 @@ func (r *running) run(u *unit) *fail { return r.do(u).in(r.at, false) }
 type forStatement struct {
 	at    *diag.Pos
 	in    node
+	pairs bool // it has two variables
 	body  *body
 	holds []hold
 }
@@ -85,7 +86,12 @@ func (st *forStatement) emit(e *engine, s *scope) *fail {
 	}
 	c := &each{statement: st, engine: e, scope: s}
 	f := e.frame(st.in)
-	own, x := st.in.gradual(e, s, f, c)
+	own := false
+	if st.pairs {
+		x = st.in.emit(e, s, f)
+	} else {
+		own, x = st.in.gradual(e, s, f, c)
+	}
 	if x != nil {
 		return x
 	}
@@ -107,25 +113,20 @@ func (st *forStatement) finish(u *unit, s *scope, c collector, tells bool) *fail
 	if types.IsUnknown(v) {
 		return nil
 	}
-	l, ok := v.(*types.List)
+	items, ok := steps(v, st.pairs)
 	if !ok {
-		if tells { // problems of the body come first, as in the reference compiler
+		if tells && !st.pairs { // problems of the body come first, as in the reference compiler
 			if _, x := c.receive(v, st.at); x != nil {
 				return x
 			}
 		}
-		return failed(
-			CodeNotList,
-			st.at,
-			"`for` goes over a list or a relation, and this is %s",
-			types.Kind(v),
-		).heavy(10)
+		return notOver(v, "`for`", st.pairs, st.at)
 	}
 	if !tells {
 		return nil
 	}
 	again := func(do func(*unit) *fail) task { return &running{at: st.at, do: do} }
-	return u.engine.tellAll(c, l.Items, st.in.pos(), again, func() *fail { return nil })
+	return u.engine.tellAll(c, items, st.in.pos(), again, func() *fail { return nil })
 }
 
 // each is the collector of a `for`: it runs the body for each value.
@@ -137,6 +138,9 @@ type each struct {
 
 func (c *each) pure() bool { return true }
 
+// over implements looping.
+func (c *each) over(*types.Dict) bool { return !c.statement.pairs }
+
 func (c *each) receive(v types.Value, _ *diag.Pos) (bool, *fail) {
 	if types.IsUnknown(v) {
 		return false, nil
@@ -146,6 +150,12 @@ func (c *each) receive(v types.Value, _ *diag.Pos) (bool, *fail) {
 	}
 	y := c.statement.body
 	s := y.block.open(c.scope)
+	if i, ok := v.(item); ok {
+		v = i.key
+		if x := s.vars[1].set(i.value, c.statement.at, true); x != nil {
+			return false, x
+		}
+	}
 	if x := s.vars[0].set(v, c.statement.at, true); x != nil {
 		return false, x
 	}

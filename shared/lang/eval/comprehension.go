@@ -12,6 +12,7 @@ type comprehensionNode struct {
 	shape
 	in        node // in its own frame
 	of, guard node // in their own frames, in the block of the variable; guard may be nil
+	pairs     bool // it has two variables
 	slot      int
 }
 
@@ -31,7 +32,7 @@ func (n *comprehensionNode) start(e *engine, s *scope, f frame, c collector) *fa
 	w := &comprehending{node: n, engine: e, scope: s, to: c, result: &variable{}}
 	g := e.frame(n.in)
 	tells := false
-	if c == nil {
+	if c == nil || n.pairs {
 		if x := n.in.emit(e, s, g); x != nil {
 			return x
 		}
@@ -75,17 +76,13 @@ func (w *comprehending) finish(u *unit, tells bool) *fail {
 	if x != nil {
 		return x
 	}
-	if types.IsUnknown(v) {
+	unknown := types.IsUnknown(v)
+	if unknown {
 		v = &types.List{Items: []types.Value{v}}
 	}
-	l, ok := v.(*types.List)
+	items, ok := steps(v, w.node.pairs && !unknown)
 	if !ok {
-		return failed(
-			CodeNotList,
-			w.node.at,
-			"a list comprehension goes over a list or a relation, and this is %s",
-			types.Kind(v),
-		).heavy(10)
+		return notOver(v, "a list comprehension", w.node.pairs, w.node.at)
 	}
 	e := u.engine
 	end := func() *fail {
@@ -101,8 +98,11 @@ func (w *comprehending) finish(u *unit, tells bool) *fail {
 		return end()
 	}
 	again := func(do func(*unit) *fail) task { return &later{at: w.node.at, replace: true, do: do} }
-	return e.tellAll(w, l.Items, at, again, end)
+	return e.tellAll(w, items, at, again, end)
 }
+
+// over implements looping.
+func (w *comprehending) over(*types.Dict) bool { return !w.node.pairs }
 
 // filtered is the placeholder of an element that the guard excludes.
 type filtered struct{}
@@ -129,6 +129,10 @@ func (w *comprehending) collect(*unit) *fail {
 // receive implements collector: it starts the computation of the value of an element.
 func (w *comprehending) receive(v types.Value, at *diag.Pos) (bool, *fail) {
 	s := &scope{parent: w.scope, vars: []variable{{value: v, ready: true, at: at, kind: element}}}
+	if i, ok := v.(item); ok {
+		s.vars[0].value = i.key
+		s.vars = append(s.vars, variable{value: i.value, ready: true, at: at, kind: element})
+	}
 	if x := w.engine.work(1, w.node.at); x != nil {
 		return false, x
 	}
@@ -145,7 +149,7 @@ func (w *comprehending) receive(v types.Value, at *diag.Pos) (bool, *fail) {
 			no: &leftOut{constant{shape: shape{at: w.node.at}, result: filtered{}}},
 		}
 	}
-	return false, w.engine.gradually(n, s, result, n.pos(), w.to)
+	return false, w.engine.gradually(n, s, result, n.pos(), elementsOf(w.to))
 }
 
 // leftOut is the value of an element that the guard excludes. Collectors do not receive it.

@@ -244,6 +244,7 @@ func (p entityPass) typedefs() {
 			p.problem(failed(CodeTypedef, d.def.At, "the type %s %s", st.Name.Text, wrong))
 			d.def.Base = types.Any
 		}
+		d.def.Values = listed(st.Matching)
 		x := &direct{program: p.program, unit: d.unit, at: d.def.At}
 		d.def.Holds = func(v types.Value) (bool, error) { return x.holds(st.Matching, v) }
 	}

@@ -298,22 +298,23 @@ func (d *direct) dict(x *syntax.Dict, vars *local) (types.Value, *fail) {
 
 func (d *direct) comprehension(x *syntax.Comprehension, i int, vars *local) (types.Value, *fail) {
 	at := d.unit.pos(x)
-	in, f := d.eval(x.Loops[i].In, vars)
+	l := &x.Loops[i]
+	in, f := d.eval(l.In, vars)
 	if f != nil {
 		return nil, f
 	}
-	l, ok := in.(*types.List)
+	items, ok := steps(in, l.Second != nil)
 	if !ok {
-		return nil, failed(
-			CodeNotList,
-			at,
-			"a list comprehension goes over a list, and this is %s",
-			types.Kind(in),
-		).heavy(10)
+		return nil, notOver(in, "a list comprehension", l.Second != nil, at)
 	}
 	out := &types.List{}
-	for _, item := range l.Items {
-		v, f := d.element(x, i, &local{name: x.Loops[i].Variable.Text, value: item, next: vars})
+	for _, v := range items {
+		inner := &local{name: l.Variable.Text, value: v, next: vars}
+		if pair, ok := v.(item); ok {
+			inner.value = pair.key
+			inner = &local{name: l.Second.Text, value: pair.value, next: inner}
+		}
+		v, f := d.element(x, i, inner)
 		if f != nil {
 			return nil, f
 		}

@@ -61,6 +61,7 @@ type entityData struct {
 	line    []*types.Entity // the entity and the entities that it extends
 	count   int
 	closed  int // number of its attributes that are not open relations
+	self    int // position of an attribute named self, from 1; 0 if there is none
 	index   map[string]*Instance
 	lookups map[string][]lookup
 	keys    []string // keys of lookups, in order of their first lookup

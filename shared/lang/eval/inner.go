@@ -38,11 +38,11 @@ func innerOf(statements []syntax.Statement, name string) *foundInner {
 		var out *foundInner
 		switch st := st.(type) {
 		case *syntax.For:
-			if st.Variable.Text == name {
+			if v := loopVariable(st, name); v != nil {
 				return &foundInner{innerVariable{
-					message: name + " is the variable of this `for`",
+					message: name + " is a variable of this `for`",
 					hint:    "use " + name + " inside of the `for`",
-				}, &st.Variable}
+				}, v}
 			}
 			out = setIn(st.Body, name, "`for`", "use it there, or collect the values: "+name+
 				" = [... for "+st.Variable.Text+" in ...]")
@@ -58,6 +58,17 @@ func innerOf(statements []syntax.Statement, name string) *foundInner {
 		if out != nil {
 			return out
 		}
+	}
+	return nil
+}
+
+// loopVariable returns the variable of a loop with a name; nil if there is none.
+func loopVariable(st *syntax.For, name string) *syntax.Ident {
+	switch {
+	case st.Variable.Text == name:
+		return &st.Variable
+	case st.Second != nil && st.Second.Text == name:
+		return st.Second
 	}
 	return nil
 }

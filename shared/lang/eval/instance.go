@@ -197,9 +197,12 @@ func (e *engine) make(
 func (e *engine) furnish(o *Instance) {
 	d, all := e.data(o.entity), o.entity.All()
 	if d.closed == 0 {
-		for _, a := range all {
+		for i, a := range all {
 			if k := kindOf(a); k == plain || k == single {
 				d.closed++
+			}
+			if a.Name == "self" {
+				d.self = i + 1
 			}
 		}
 	}
@@ -214,6 +217,11 @@ func (e *engine) furnish(o *Instance) {
 			if e.waiting.isOrdered(a) {
 				o.ask(i)
 			}
+		}
+	}
+	if d.self > 0 { // it holds the instance from the start, as in the reference compiler
+		o.vars[d.self-1] = &variable{
+			kind: plain, attr: all[d.self-1], owner: o, value: o, at: o.made.at, ready: true,
 		}
 	}
 }

@@ -258,7 +258,7 @@ func (n *listNode) gradual(e *engine, s *scope, f frame, c collector) (bool, *fa
 	v := newOpen(e, variable{kind: literal})
 	v.offer()
 	for _, item := range n.items {
-		if x := e.gradually(item, s, v, n.at, c); x != nil {
+		if x := e.gradually(item, s, v, n.at, elementsOf(c)); x != nil {
 			return true, x
 		}
 	}

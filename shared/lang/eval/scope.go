@@ -62,6 +62,9 @@ type spot struct {
 	// a declaration
 	declared string
 	block    *block // the block that uses the name; nil if the name was found
+	// values are those of the type that a loop goes over; nil if there are none
+	values *types.List
+	isType bool // the name is that of a typedef, and a loop goes over it
 }
 
 // find resolves the name of a variable in a block.
@@ -105,6 +108,9 @@ func (p *spot) lookUp(s *scope, at *diag.Pos) (*variable, *fail) {
 			return &p.global.scope.vars[i], nil
 		}
 	}
+	if p.values != nil {
+		return known(p.values), nil
+	}
 	f := &fail{
 		code:    CodeUnknownName,
 		message: "the variable " + p.name + " is not defined",
@@ -117,6 +123,11 @@ func (p *spot) lookUp(s *scope, at *diag.Pos) (*variable, *fail) {
 	}
 	if p.declared != "" {
 		return nil, f.advise("%s", syntax.Declaration(p.declared))
+	}
+	if p.isType {
+		f.message += ", and the type of that name does not list its values"
+		return nil, f.advise("a loop goes over a type such as typedef %s as string matching self in "+
+			"[\"a\", \"b\"]", p.last)
 	}
 	if inner := p.inner(); inner != nil {
 		return nil, f.advise("%s", inner.hint).with(inner.at, inner.message)

@@ -66,7 +66,7 @@ func (b *binder) plans(statements []syntax.Statement, own map[string]int) []plan
 			}
 		case *syntax.For:
 			out = append(out,
-				b.plans(st.Body, names(st.Body, map[string]int{st.Variable.Text: 0}))...)
+				b.plans(st.Body, names(st.Body, indexed(loopVariables(st.Variable, st.Second))))...)
 		case *syntax.If:
 			out = append(out, b.plans(st.Then, names(st.Then, map[string]int{}))...)
 			out = append(out, b.plans(st.Else, names(st.Else, map[string]int{}))...)
@@ -152,9 +152,9 @@ func (b *binder) statement(st syntax.Statement) statement {
 	case *syntax.Assign:
 		return b.assign(st)
 	case *syntax.For:
-		out := &forStatement{at: b.file.pos(st), in: b.root(st.In, nil)}
+		out := &forStatement{at: b.file.pos(st), in: b.loopOver(st.In), pairs: st.Second != nil}
 		b.at = b.file.pos(&st.Variable)
-		out.body = b.body(st.Body, st.Variable.Text)
+		out.body = b.body(st.Body, loopVariables(st.Variable, st.Second)...)
 		out.holds = b.promises(b.plans(st.Body, out.body.block.names))
 		return out
 	case *syntax.If:

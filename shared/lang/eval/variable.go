@@ -106,7 +106,7 @@ type collector interface {
 func tell(c collector, v types.Value, at *diag.Pos) *fail {
 	l, ok := v.(*types.List)
 	if !ok {
-		_, f := c.receive(v, at)
+		_, f := deliver(c, v, at)
 		return f
 	}
 	for _, item := range l.Items {
@@ -225,7 +225,7 @@ func (v *variable) use(to *variable) *fail {
 func (v *variable) listen(c collector, at *diag.Pos) (bool, *fail) {
 	switch v.kind {
 	case element:
-		_, f := c.receive(v.value, at)
+		_, f := deliver(c, v.value, at)
 		return true, f
 	case many:
 	default:
@@ -292,6 +292,9 @@ func (v *variable) set(value types.Value, at *diag.Pos, turn bool) *fail {
 func (v *variable) setOnce(value types.Value, at *diag.Pos, turn bool) *fail {
 	if v.ready {
 		if !types.Equal(v.value, value) {
+			if v.attr != nil && v.attr.Name == "self" {
+				return selfSet(v, value)
+			}
 			return twice(v, value, at)
 		}
 		return nil

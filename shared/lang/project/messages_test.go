@@ -99,6 +99,42 @@ func TestMessages(t *testing.T) {
 			"entity A:\nend\nA.self [0:] -- A\nimplement A using std::none\nA()\n", "",
 		},
 		{
+			"an attribute self of a string that nothing gives a value",
+			"entity A:\n    string self\nend\nimplement A using std::none\nA()\n", "",
+		},
+		{
+			"a relation self that is set to the instance",
+			"entity A:\nend\nA.self [1] -- A\nimplementation i for A:\n    self.self = self\nend\n" +
+				"implement A using i\na = A()\nstd::assert(a.self == a)\n", "",
+		},
+		{
+			"relations self that are not set", "entity A:\nend\nentity B:\nend\n" +
+				"A.self [0:1] -- A\nB.self [0:] -- B\nimplement A using std::none\n" +
+				"implement B using std::none\na = A()\nb = B()\nstd::assert(a.self == a)\n" +
+				"std::assert(b.self == b)\n", "",
+		},
+		{
+			"two variables over a list", "for a, b in [1]:\nend\n",
+			"1:1 not_a_list: `for` with two variables goes over a dict, and this is a list\n" +
+				"  write one variable: for x in ...\n",
+		},
+		{
+			"two variables of a comprehension over a number", "x = [a for a, b in 3]\n",
+			"1:5 not_a_list: a list comprehension with two variables goes over a dict, and this " +
+				"is an int\n",
+		},
+		{
+			"a type without listed values",
+			"typedef port as int matching self > 0\nfor p in port:\nend\n",
+			"2:10 unknown_variable: the variable port is not defined, and the type of that name " +
+				"does not list its values\n  a loop goes over a type such as typedef port as " +
+				"string matching self in [\"a\", \"b\"]\n",
+		},
+		{
+			"a type outside of a loop", "typedef e as string matching self in [\"a\"]\nx = e\n",
+			"2:5 unknown_variable: the variable e is not defined\n",
+		},
+		{
 			"a part of a missing module", "import foo\nimport foo::sub\n",
 			"1:1 import: there is no module foo\n  modules are looked for in libs\n",
 		},
@@ -201,7 +237,7 @@ func TestMessages(t *testing.T) {
 		{
 			"the variable of a loop", "for i in [1]:\nend\ny = i\n",
 			"3:5 unknown_variable: the variable i is not defined\n  use i inside of the `for`\n" +
-				"  1:5 i is the variable of this `for`\n",
+				"  1:5 i is a variable of this `for`\n",
 		},
 		{
 			"a variable of an implementation", "entity A:\nend\nimplementation i for A:\n" +

@@ -404,9 +404,9 @@ func (p *parser) list() Expression {
 func (p *parser) comprehension(from int32, value Expression) Expression {
 	out := &Comprehension{Value: value}
 	for p.sign("for", NoRole) {
-		v := p.name("the name of a variable")
+		v, second := p.loopVariables()
 		p.want("in", NoRole, "write it such as [x.name for x in hosts]")
-		out.Loops = append(out.Loops, Loop{v, p.expression()})
+		out.Loops = append(out.Loops, Loop{v, second, p.expression()})
 	}
 	for p.sign("if", NoRole) {
 		out.If = append(out.If, p.expression())

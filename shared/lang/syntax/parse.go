@@ -363,13 +363,29 @@ func (p *parser) opensBlock(hint string) {
 func (p *parser) loop() Statement {
 	from := p.step()
 	p.heading = true
-	v := p.name("the name of a variable")
+	v, second := p.loopVariables()
 	p.want("in", NoRole, "write it such as `for x in list:`")
 	in := p.expression()
 	p.opensBlock("a `:` stands before the statements")
 	body := p.block("the `for`", from, "end")
 	p.step()
-	return &For{p.since(from), v, in, body}
+	return &For{p.since(from), v, second, in, body}
+}
+
+// loopVariables parses the variable of a loop, or the two variables of a loop over the items of a
+// dict.
+func (p *parser) loopVariables() (first Ident, second *Ident) {
+	first = p.name("the name of a variable")
+	if !p.sign(",", NoRole) {
+		return first, nil
+	}
+	at := p.peek()
+	v := p.name("the name of a variable")
+	if v.Text == first.Text {
+		p.fail(CodeSyntax, at, "write it such as `for key, value in dict:`",
+			"the two variables of a loop have the same name")
+	}
+	return first, &v
 }
 
 // condition parses an `if` statement with all its branches.

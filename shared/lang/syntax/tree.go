@@ -182,6 +182,7 @@ type (
 	For struct {
 		Span
 		Variable Ident
+		Second   *Ident // the variable of the values, if the loop is over the items of a dict
 		In       Expression
 		Body     []Statement
 	}
@@ -307,6 +308,7 @@ type (
 	// Loop is `for x in list` of a comprehension.
 	Loop struct {
 		Variable Ident
+		Second   *Ident // the variable of the values, if the loop is over the items of a dict
 		In       Expression
 	}
 	// Operation is `left op right`; Op is one of + - * / % ** == != < <= > >= and, or, in, "not

@@ -286,9 +286,12 @@ func floatPower(x, y float64) (Value, error) {
 		return nil, errors.New("the power of a negative number with a fraction is not a number")
 	}
 	z := math.Pow(x, y)
-	if y == math.Trunc(y) && math.Abs(y) <= maxExact && !math.IsInf(z, 0) && !math.IsNaN(z) &&
-		z != 0 {
+	switch {
+	case math.IsInf(z, 0) || math.IsNaN(z) || z == 0 || math.Abs(x) == 1 || math.IsInf(y, 0):
+	case y == math.Trunc(y) && math.Abs(y) <= maxExact:
 		z = exactPower(x, int(y))
+	default:
+		z = roundedPower(x, y)
 	}
 	if math.IsInf(z, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
 		return nil, errTooLarge

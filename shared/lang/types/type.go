@@ -319,6 +319,8 @@ type Typedef struct {
 	Condition string // source text of the condition
 	Doc       string
 	At        *diag.Pos
+	// Values are the values that the condition lists; nil if it lists none.
+	Values []Value
 	// Holds evaluates the condition for a value.
 	Holds func(v Value) (bool, error)
 }

@@ -76,15 +76,33 @@ func (r *resolver) indexLookup(x *syntax.IndexLookup, s *scope) {
 
 func (r *resolver) comprehension(x *syntax.Comprehension, s *scope) {
 	for i := range x.Loops {
-		r.expression(x.Loops[i].In, s)
-		s = typer{r.project}.loop(s, r.file, &x.Loops[i])
-		r.plain(Variable, &x.Loops[i].Variable, s.vars[x.Loops[i].Variable.Text], true)
+		l := &x.Loops[i]
+		r.loopOver(l.In, s)
+		s = typer{r.project}.loop(s, r.file, l)
+		r.plain(Variable, &l.Variable, s.vars[l.Variable.Text], true)
+		if l.Second != nil {
+			r.plain(Variable, l.Second, s.vars[l.Second.Text], true)
+		}
 	}
 	r.reach(x, s)
 	r.expression(x.Value, s)
 	for _, c := range x.If {
 		r.expression(c, s)
 	}
+}
+
+// loopOver records the names in the expression that a loop goes over. It may be the name of a type.
+func (r *resolver) loopOver(x syntax.Expression, s *scope) {
+	ref, ok := x.(*syntax.Ref)
+	if !ok || s.find(r.project, ref.Name.Text) != nil {
+		r.expression(x, s)
+		return
+	}
+	if t := r.project.find(s.space, ref.Name.Text); t == nil || t.Kind != Typedef {
+		r.expression(x, s)
+		return
+	}
+	r.typeName(Typedef, &ref.Name)
 }
 
 // paths records the names in an interpolated string.

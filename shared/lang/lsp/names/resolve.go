@@ -180,11 +180,15 @@ func (r *resolver) statement(st syntax.Statement, s *scope) {
 			r.expression(x, s)
 		}
 	case *syntax.For:
-		r.expression(st.In, s)
+		r.loopOver(st.In, s)
 		in := s.inner()
 		v := in.variable(r.file, &st.Variable, &st.Variable)
 		v.value, v.scope, v.item = st.In, s, true
 		r.plain(Variable, &st.Variable, v, true)
+		if st.Second != nil { // of the values of a dict, whose type is not known
+			r.plain(Variable, st.Second, in.variable(r.file, st.Second, st.Second), true)
+			v.item, v.key = false, true
+		}
 		r.reach(st, in)
 		r.body(st.Body, in)
 	default:

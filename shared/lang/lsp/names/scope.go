@@ -207,6 +207,16 @@ func (p typer) loop(s *scope, f *File, l *syntax.Loop) *scope {
 	}
 	x.value, x.scope, x.item = l.In, s, true
 	in.vars[x.Name] = x
+	if l.Second == nil {
+		return in
+	}
+	x.item, x.key = false, true
+	second := &Symbol{Kind: Variable, Name: l.Second.Text}
+	if f != nil {
+		second = f.symbol(Variable, l.Second, l.Second.Span, nil)
+		second.Space = ""
+	}
+	in.vars[second.Name] = second
 	return in
 }
 
@@ -222,10 +232,12 @@ func (p typer) typeOfSymbol(x *Symbol) Type {
 	}
 	x.inferred = true // prevents endless recursion
 	t := p.typeOf(x.value, x.scope)
-	if x.item {
-		if !t.List {
-			t = Type{}
-		}
+	switch overDict := t.Of != nil && t.Of == p.builtIns["dict"] && !t.List; {
+	case x.key, x.item && overDict:
+		t = Type{Of: p.builtIns["string"]}
+	case x.item && !t.List:
+		t = Type{}
+	case x.item:
 		t.List = false
 	}
 	x.Type = t

@@ -64,6 +64,7 @@ type Symbol struct {
 	value    syntax.Expression // of a variable: the first assigned value
 	scope    *scope            // the scope of value
 	item     bool              // the variable is an item of value
+	key      bool              // the variable is a key of value
 	inferred bool
 }
 
