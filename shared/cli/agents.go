@@ -2,11 +2,8 @@ package cli
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
-
-	"southbound/shared/api"
 )
 
 // agentCommands list agents, and forget unused agents.
@@ -74,23 +71,4 @@ func (c *agentCommands) pruneCommand() *cobra.Command {
 		}}
 	cmd.Flags().BoolVar(&yes, "yes", false, "remove them")
 	return cmd
-}
-
-// agentText describes the state of an agent.
-func agentText(g api.Agent) string {
-	text := g.Transport
-	if text == "" {
-		text = "not in any version"
-	}
-	if g.Lanes > 1 {
-		text += ", " + plural(g.Lanes, "lane")
-	}
-	if g.Paused {
-		text += ", paused"
-	}
-	if g.UnservedMS > 0 {
-		text += ", has had work without a process that serves it for " +
-			(time.Duration(g.UnservedMS) * time.Millisecond).Round(time.Second).String()
-	}
-	return text
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"syscall"
 
 	"southbound/shared/child"
 	"southbound/shared/fault"
@@ -17,51 +16,6 @@ import (
 	"southbound/shared/transport"
 	"southbound/shared/transport/remote"
 )
-
-// Version is the version of this program.
-const Version = "0.1.0"
-
-// The exit codes, which scripts rely on.
-const (
-	exitDone        = 0
-	exitFault       = 1
-	exitInput       = 2
-	exitUnhealthy   = 3
-	exitTimeout     = 4
-	exitChanges     = 5
-	exitInterrupted = 130
-)
-
-// app is one run of the program: the parts that its commands share. root gives each command the
-// parts that it needs.
-type app struct {
-	*console
-	*location
-	*program
-	*session
-	docs    *documents
-	waiter  *waiter
-	results *results
-	waves   *waves
-	actions *actionPrinter
-	orders  *orderServer
-}
-
-// newApp creates an app and connects its parts.
-func newApp(c *console, l *location, p *program) *app {
-	d := &documents{console: c, location: l, program: p}
-	s := &session{
-		console: c, location: l, program: p, docs: d, conns: &connections{program: p},
-	}
-	w := &waiter{console: c, location: l, session: s}
-	return &app{
-		console: c, location: l, program: p, session: s, docs: d, waiter: w,
-		results: &results{console: c, location: l, session: s, docs: d},
-		waves:   &waves{console: c, location: l, session: s, waiter: w},
-		actions: &actionPrinter{console: c, location: l, session: s},
-		orders:  &orderServer{console: c, location: l, session: s, program: p},
-	}
-}
 
 // Main runs a program with the types of definitions and with arguments, and returns its exit code.
 func Main(
@@ -75,11 +29,11 @@ func Main(
 	a.grace, _ = graceOf() // opening a home reports an invalid grace period
 	defer a.watch(ctx)()
 	a.conns.ssh.Programs = &remote.Programs{Dir: os.Getenv("SOUTHBOUND_PROGRAMS")}
-	root := a.root()
-	root.SetArgs(args)
+	cmd := root(a)
+	cmd.SetArgs(args)
 	var err error
 	if a.packs, err = transport.BroughtBy(a.definitions); err == nil {
-		err = root.ExecuteContext(ctx)
+		err = cmd.ExecuteContext(ctx)
 	}
 	a.close()
 	if a.lost != nil && (err == nil || errors.Is(err, a.lost)) {
@@ -91,15 +45,4 @@ func Main(
 		return a.fail(err)
 	}
 	return a.code
-}
-
-// stopSignals are the signals that ask the program to stop. Under nohup, a closed terminal does not
-// stop the program. An interrupt stops it even if the signal is initially ignored, as in the
-// background of a script: scripts send it to such programs.
-func stopSignals() []os.Signal {
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		signals = append(signals, syscall.SIGHUP)
-	}
-	return signals
 }

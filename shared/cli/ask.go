@@ -9,75 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"southbound/shared/api"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
 )
 
 // maxAsked is how many resources a question names.
 const maxAsked = 20
-
-// limited exports a model, unless the export would delete more resources than the limit allows. At
-// a terminal, limited asks the user to confirm these deletions and the resources that would be left
-// behind. Elsewhere, the documents are taken as the confirmation.
-func (e *exporter) limited(
-	ctx context.Context, x deploy.Export, f exportFlags, sent func(api.Sent),
-) (deploy.Exported, error) {
-	if f.allowDelete >= 0 {
-		x.Limits = &deploy.Limits{Delete: f.allowDelete, Leave: -1}
-	}
-	if _, sits := terminal(e.stdin); x.NoRelease || f.yes || !f.asks || !sits {
-		x.LetGo = true
-		return e.home.Export(ctx, e.env, x, sent)
-	}
-	bound := x.Limits
-	x.Limits = &deploy.Limits{} // the user confirms every resource that leaves the model
-	out, err := e.home.Export(ctx, e.env, x, sent)
-	for fault.Is(err, fault.Refused) {
-		if x.Expect != "" {
-			e.complain("the state has changed in between")
-		}
-		var d deploy.DryRun
-		x.Expect, x.Limits = "", bound
-		if d, err = e.home.Plan(ctx, e.env, x, deploy.CompareOptions{}); err != nil {
-			return out, err
-		}
-		gone := deleted(d.Planned)
-		if bound == nil || len(gone) <= bound.Delete {
-			if err := e.confirm(ctx, gone, left(d.Planned), 0); err != nil {
-				return out, err
-			}
-			x.Expect = d.State
-		}
-		if out, err = e.home.Export(ctx, e.env, x, sent); x.Expect == "" {
-			break
-		}
-	}
-	return out, err
-}
-
-// leftBehind reports the resources that an export has left behind: the documents may be only a part
-// of those that were exported before.
-func (e *exporter) leftBehind(out deploy.Exported) {
-	if out.LeftBehind == 0 {
-		return
-	}
-	e.say("%s: %s", leftText(out.LeftBehind),
-		moreIDs(out.FirstLeft[:min(len(out.FirstLeft), maxTold)], out.LeftBehind))
-	e.say("  `southbound resources status=orphaned` lists them, `southbound forget status=orphaned` " +
-		"forgets them; --partial keeps what is not in the documents")
-}
-
-// leftText counts the resources that left the documents and are not deleted.
-func leftText(n int) string {
-	if n == 1 {
-		return "1 left the documents and stays as it is"
-	}
-	return fmt.Sprintf("%d left the documents and stay as they are", n)
-}
-
-// maxTold is how many resources a message names.
-const maxTold = 3
 
 // are returns a number with its noun and its verb.
 func are(n int, what string) string {
@@ -193,3 +130,8 @@ func (c *console) ask(ctx context.Context, question string) (string, error) {
 		return "", fault.Wrap(fault.Unknown, "ask", context.Cause(ctx))
 	}
 }
+
+// tooManyDeleted is the error of a command that would delete more resources than permitted.
+const tooManyDeleted = "%s would be deleted; --allow-delete permits %d; nothing was done"
+
+const allowDeleteHelp = "refuse with exit code 2 if more resources would be deleted (-1: no limit)"

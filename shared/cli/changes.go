@@ -61,11 +61,3 @@ func (w *waiter) did(ctx context.Context, of asked) (did, error) {
 
 // maxChanges is how many changes are listed for people.
 const maxChanges = 50
-
-// changeWord returns the word for a change of a resource.
-func changeWord(c diff.Change, replaced bool) string {
-	if replaced && c == diff.Updated {
-		return "replaced"
-	}
-	return string(c)
-}

@@ -2,12 +2,12 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"southbound/shared/api"
+	"southbound/shared/service/orders"
 )
 
 // completer provides shell completion of arguments.
@@ -38,8 +38,6 @@ func (cp *completer) complete(
 
 // maxOffered is how many resources completion offers.
 const maxOffered = 500
-
-var errEnough = errors.New("enough")
 
 func (cp *completer) offerIDs(ctx context.Context, word string) []string {
 	var out []string
@@ -122,4 +120,41 @@ func (cp *completer) completions(root *cobra.Command) {
 			cp.complete(cmd, list)
 		}
 	}
+}
+
+// offerServices returns the names of services.
+func (cp *completer) offerServices(ctx context.Context, _ string) []string {
+	var out []string
+	if o, err := cp.home.Orders(); err == nil {
+		all, _ := o.Catalog(ctx, cp.env, false, false)
+		for i := range all {
+			out = append(out, all[i].Name)
+		}
+	}
+	return out
+}
+
+// offerInstances completes instances by their services and identities, after the service is typed.
+func (cp *completer) offerInstances(ctx context.Context, word string) []string {
+	service, _, typed := strings.Cut(word, "/")
+	var out []string
+	if !typed {
+		for _, name := range cp.offerServices(ctx, word) {
+			out = append(out, name+"/")
+		}
+		return out
+	}
+	o, err := cp.home.Orders()
+	if err != nil {
+		return nil
+	}
+	q := orders.Query{Filter: orders.Filter{Service: service}}
+	q.Limit = maxOffered
+	p, _ := o.List(ctx, cp.env, q)
+	for i := range p.Items {
+		if p.Items[i].Identity != nil {
+			out = append(out, called(&p.Items[i]))
+		}
+	}
+	return out
 }

@@ -294,3 +294,12 @@ func showStep(c *console, w *deploy.PlannedChange, word, same string) {
 		c.printf("%-9s %s, from %s%s\n", word, w.ID, w.MovedFrom, same)
 	}
 }
+
+// partlyDone is the error of a command that was ended early, with the changes it had made by then.
+type partlyDone struct {
+	error
+	changes []api.Changed
+}
+
+// Unwrap returns the error without the changes.
+func (p *partlyDone) Unwrap() error { return p.error }

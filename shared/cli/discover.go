@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/fault"
-	"southbound/shared/resource"
 )
 
 // discovery is discover: it lists things that exist.
@@ -102,22 +100,6 @@ func (ds *discovery) discover(ctx context.Context, args []string, agent string) 
 	}
 	_, err = ds.output().Write(text)
 	return err
-}
-
-// numbered replaces every json.Number in a value by a node, since the YAML encoder would write it
-// as text.
-func numbered(v any) any {
-	return resource.Map(v, func(v any) any {
-		n, is := v.(json.Number)
-		if !is {
-			return v
-		}
-		tag := "!!int"
-		if strings.ContainsAny(string(n), ".eE") {
-			tag = "!!float"
-		}
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: string(n)}
-	})
 }
 
 // maxLeft is how many of the omitted things are named.

@@ -125,13 +125,13 @@ func documented(words []string, targets map[string]bool) error {
 
 // accepted reports why the program would refuse a command line.
 func accepted(args []string) error {
-	root := testApp().root()
-	root.InitDefaultCompletionCmd()
-	cmd, rest, err := root.Find(args)
+	tree := root(testApp())
+	tree.InitDefaultCompletionCmd()
+	cmd, rest, err := tree.Find(args)
 	if err != nil {
 		return err
 	}
-	if cmd == root {
+	if cmd == tree {
 		return fmt.Errorf("no command")
 	}
 	if err := cmd.ParseFlags(rest); err != nil {

@@ -117,8 +117,8 @@ var commandText = regexp.MustCompile("southbound ([a-z]+[^`\n|#\"]*)")
 // TestPagesNameWhatIsThere looks up every command and flag that the pages name.
 func TestPagesNameWhatIsThere(t *testing.T) {
 	t.Parallel()
-	root := testApp().root()
-	root.InitDefaultCompletionCmd()
+	tree := root(testApp())
+	tree.InitDefaultCompletionCmd()
 	n := 0
 	for page, text := range pages(t) {
 		text = strings.ReplaceAll(text, "bin/southbound", "southbound")
@@ -128,8 +128,8 @@ func TestPagesNameWhatIsThere(t *testing.T) {
 			}
 			for _, m := range commandText.FindAllStringSubmatch(line, -1) {
 				words := strings.Fields(m[1])
-				cmd, _, err := root.Find(words)
-				if err != nil || cmd == root {
+				cmd, _, err := tree.Find(words)
+				if err != nil || cmd == tree {
 					t.Errorf("%s: no command %q", page, m[0])
 					continue
 				}
@@ -176,7 +176,7 @@ func TestHelpHasExamples(t *testing.T) {
 			}
 		}
 	}
-	root := testApp().root()
-	root.InitDefaultCompletionCmd()
-	check(root)
+	tree := root(testApp())
+	tree.InitDefaultCompletionCmd()
+	check(tree)
 }

@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"southbound/shared/compile"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
-	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/internal/source"
@@ -164,13 +164,15 @@ func (d *documents) loadModel(
 	return m, err
 }
 
-func (d *documents) load(ctx context.Context, path string, f exportFlags) (*loaded, error) {
+// load reads the documents or compiles the model under path. In a partial export, requirements may be
+// met by resources outside the export.
+func (d *documents) load(ctx context.Context, path string, partial bool) (*loaded, error) {
 	if path != "-" && keeps(path) {
 		return nil, fault.New(fault.Usage, "read "+path,
 			"this is a plan that was kept, and not documents").
 			WithHint("`southbound apply %s` does it", path)
 	}
-	opts, err := d.options(path, f.partial)
+	opts, err := d.options(path, partial)
 	if err != nil {
 		return nil, err
 	}
@@ -198,19 +200,6 @@ func (d *documents) options(path string, partial bool) (source.Options, error) {
 	}
 	return source.Options{Path: path, Stdin: d.stdin, Types: types, Agent: d.packs.Check,
 		Check: check, Foreign: func(file string) { d.warnOf(unloaded(file)) }}, nil
-}
-
-// asExport returns the export of the loaded documents that the flags request. It is called once for
-// them.
-func (d *documents) asExport(
-	ctx context.Context, path string, f exportFlags, read *loaded,
-) deploy.Export {
-	read.model.Fingerprint = d.fingerprint(read.model.Fingerprint)
-	target, _ := state.ParseFilter(f.filter) // was parsed before
-	return deploy.Export{Model: read.model, Target: target, Partial: f.partial,
-		DeleteSets: f.deleteSets, NoRelease: f.noRelease, Check: f.check, RetryFailed: f.retry,
-		Settings: d.project.Settings,
-		Origin:   originOf(ctx, d.say, path, f.origin)}
 }
 
 // fingerprint combines the fingerprint of the documents with the other inputs of an export.
@@ -263,4 +252,50 @@ func (d *documents) writtenAt(ctx context.Context, id resource.ID) *diag.Pos {
 		return &at
 	}
 	return nil
+}
+
+// cutShort explains the effect of an export that ended before it had a version to wait for.
+func cutShort(ctx context.Context, err error) error {
+	const hint = "a version is stored whole or not at all; the same command begins again"
+	if ctx.Err() != nil {
+		if cut := cutCompiling(err, hint); cut != nil {
+			return cut
+		}
+	}
+	switch kind := fault.KindOf(err); {
+	case ctx.Err() == nil:
+	case kind == fault.Canceled:
+		return fault.New(fault.Canceled, "", "interrupted before the export was done").
+			WithHint(hint)
+	case kind == fault.Timeout:
+		return fault.New(fault.Timeout, "", "the time to wait ran out before the export was done").
+			WithHint(hint)
+	}
+	return err
+}
+
+// lostPasswords holds the passwords of one compile in memory only.
+type lostPasswords struct {
+	mu   sync.Mutex
+	made map[string]string
+}
+
+// Password implements std.Passwords.
+func (l *lostPasswords) Password(_ context.Context, name string) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.made[name], nil
+}
+
+// Make implements std.Passwords.
+func (l *lostPasswords) Make(_ context.Context, name, password string) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.made == nil {
+		l.made = map[string]string{}
+	}
+	if l.made[name] == "" {
+		l.made[name] = password
+	}
+	return l.made[name], nil
 }

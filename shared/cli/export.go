@@ -117,11 +117,6 @@ func (e *exporter) exportCommands() []*cobra.Command {
 	return []*cobra.Command{apply, export}
 }
 
-// tooManyDeleted is the error of a command that would delete more resources than permitted.
-const tooManyDeleted = "%s would be deleted; --allow-delete permits %d; nothing was done"
-
-const allowDeleteHelp = "refuse with exit code 2 if more resources would be deleted (-1: no limit)"
-
 // checked validates the flags.
 func (f *exportFlags) checked(cmd *cobra.Command) error {
 	if f.allowDelete < -1 {
@@ -178,7 +173,7 @@ func (e *exporter) exportNow(ctx context.Context, path string, f exportFlags) er
 	if e.remote() || e.fresh() {
 		// invalid input must not create a new data directory, and need not be sent to a server
 		var err error
-		if read, err = e.docs.load(ctx, path, f); err != nil {
+		if read, err = e.docs.load(ctx, path, f.partial); err != nil {
 			return cutShort(ctx, err)
 		}
 		if err := read.check(read.model).Err(); err != nil {
@@ -255,7 +250,7 @@ func (e *exporter) exported(
 func (e *exporter) store(
 	ctx context.Context, path string, f exportFlags, read *loaded,
 ) (deploy.Exported, error) {
-	cache := e.inputsFile(path)
+	cache := inputsFile(e.location, path)
 	whole := !f.partial && !f.noRelease && len(f.deleteSets)+len(f.filter) == 0
 	lost := e.mayHaveLost(ctx)
 	documents := !project.Is(path) // a model depends on more than the texts of its documents
@@ -266,7 +261,7 @@ func (e *exporter) store(
 	}
 	if read == nil {
 		var err error
-		if read, err = e.docs.load(ctx, path, f); err != nil {
+		if read, err = e.docs.load(ctx, path, f.partial); err != nil {
 			return deploy.Exported{}, err
 		}
 	}
@@ -278,11 +273,11 @@ func (e *exporter) store(
 	if err := e.mend(ctx, read, lost); err != nil {
 		return deploy.Exported{}, err
 	}
-	if err := e.emptySets(ctx, f.deleteSets); err != nil {
+	if err := emptySets(ctx, e.session, f.deleteSets); err != nil {
 		return deploy.Exported{}, err
 	}
 	pr := e.waiter.progress()
-	out, err := e.limited(ctx, e.docs.asExport(ctx, path, f, read), f, pr.sent)
+	out, err := e.limited(ctx, asExport(ctx, e.docs, path, f, read), f, pr.sent)
 	pr.end()
 	if err == nil {
 		e.docs.noteProject()
@@ -292,6 +287,19 @@ func (e *exporter) store(
 		saveInputs(cache, read.inputs)
 	}
 	return out, err
+}
+
+// asExport returns the export of the loaded documents that the flags request. It is called once for
+// them.
+func asExport(
+	ctx context.Context, d *documents, path string, f exportFlags, read *loaded,
+) deploy.Export {
+	read.model.Fingerprint = d.fingerprint(read.model.Fingerprint)
+	target, _ := state.ParseFilter(f.filter) // was parsed before
+	return deploy.Export{Model: read.model, Target: target, Partial: f.partial,
+		DeleteSets: f.deleteSets, NoRelease: f.noRelease, Check: f.check, RetryFailed: f.retry,
+		Settings: d.project.Settings,
+		Origin:   originOf(ctx, d.say, path, f.origin)}
 }
 
 // mend stores files of the documents again that the data directory has lost. It stores the files
@@ -344,24 +352,4 @@ func (e *exporter) known(
 		_, err = e.home.Schedule(ctx, e.env, api.Work{RetryFailed: true})
 	}
 	return out, true, err
-}
-
-// cutShort explains the effect of an export that ended before it had a version to wait for.
-func cutShort(ctx context.Context, err error) error {
-	const hint = "a version is stored whole or not at all; the same command begins again"
-	if ctx.Err() != nil {
-		if cut := cutCompiling(err, hint); cut != nil {
-			return cut
-		}
-	}
-	switch kind := fault.KindOf(err); {
-	case ctx.Err() == nil:
-	case kind == fault.Canceled:
-		return fault.New(fault.Canceled, "", "interrupted before the export was done").
-			WithHint(hint)
-	case kind == fault.Timeout:
-		return fault.New(fault.Timeout, "", "the time to wait ran out before the export was done").
-			WithHint(hint)
-	}
-	return err
 }

@@ -13,6 +13,9 @@ import (
 	"southbound/shared/patience"
 )
 
+// reportEvery is how often `southbound run` reports new actions.
+const reportEvery = 300 * time.Millisecond
+
 // overlap is how far back a follower looks for unseen actions: actions may be recorded in another
 // order than they finished.
 const overlap = 2 * time.Second
@@ -93,7 +96,7 @@ type follower struct {
 
 // follow polls whenever a resource ran, until ctx ends.
 func (f *follower) follow(ctx context.Context) {
-	for (local.Clock{}).Sleep(ctx, followEvery) == nil {
+	for (local.Clock{}).Sleep(ctx, reportEvery) == nil {
 		ran := f.server.ran.Load()
 		if ran == f.ran && !f.again {
 			continue

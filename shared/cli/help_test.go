@@ -41,8 +41,8 @@ func TestHelpFits(t *testing.T) {
 			}
 		}
 	}
-	root := testApp().root()
-	visit([]string{root.Name()}, root)
+	tree := root(testApp())
+	visit([]string{tree.Name()}, tree)
 }
 
 // vague matches words for which the help uses the noun or verb of the field.
@@ -69,5 +69,5 @@ func TestHelpWords(t *testing.T) {
 			check(c)
 		}
 	}
-	check(testApp().root())
+	check(root(testApp()))
 }

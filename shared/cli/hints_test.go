@@ -80,7 +80,7 @@ func commandError(line string) error {
 
 // isCommand reports whether words are the name of a command.
 func isCommand(words []string) bool {
-	cmd, rest, err := testApp().root().Find(words)
+	cmd, rest, err := root(testApp()).Find(words)
 	return err == nil && len(rest) == 0 && cmd.HasParent()
 }
 

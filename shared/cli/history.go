@@ -66,16 +66,6 @@ func (h *history) environments(ctx context.Context, _ []string) error {
 	return nil
 }
 
-// versionNumber parses the number of a version.
-func versionNumber(cmd, text string) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return 0, fault.New(fault.Usage, cmd, "%q is not the number of a version", text).
-			WithHint("`southbound versions` lists them")
-	}
-	return n, nil
-}
-
 func (h *history) diffCommand() *cobra.Command {
 	var exitCode bool
 	cmd := &cobra.Command{Use: "diff A B", Short: "Compare two versions",

@@ -17,7 +17,7 @@ import (
 )
 
 // inputsFile is the file that records the inputs of an export of a path. Losing it only costs time.
-func (l *location) inputsFile(path string) string {
+func inputsFile(l *location, path string) string {
 	abs, _ := filepath.Abs(path)
 	sum := sha256.Sum256([]byte(l.env + "\n" + abs))
 	return filepath.Join(l.data, "inputs", hex.EncodeToString(sum[:12]))
@@ -78,7 +78,7 @@ func (e *exporter) storeChanges(
 	case c.Model == nil:
 		return e.known(ctx, c.Fingerprint, f)
 	}
-	x := e.docs.asExport(ctx, path, f, &loaded{model: c.Model})
+	x := asExport(ctx, e.docs, path, f, &loaded{model: c.Model})
 	x.Since = &c.Since
 	x.Since.Fingerprint = e.docs.fingerprint(x.Since.Fingerprint)
 	if _, sits := terminal(e.stdin); f.asks && !f.yes && sits {

@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
@@ -20,24 +17,6 @@ import (
 	"southbound/shared/platform"
 	"southbound/shared/resource"
 )
-
-// planExt is the usual extension of a kept plan.
-const planExt = ".plan"
-
-// keeps reports whether path is a kept plan, and not documents.
-func keeps(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	head := make([]byte, 4)
-	n, _ := io.ReadFull(f, head)
-	return api.MayBeKept(head[:n]) || filepath.Ext(path) == planExt
-}
 
 // mayKeep refuses to overwrite a file that is no plan, or to write to a missing directory.
 func mayKeep(path string) error {
@@ -173,18 +152,6 @@ func (p *planFiles) command(file string) string {
 		words = append(words, flag, shellWord(p.where()))
 	}
 	return strings.Join(words, " ")
-}
-
-// shellWord quotes a word for a shell if necessary.
-func shellWord(s string) string {
-	plain := func(r rune) bool {
-		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) ||
-			strings.ContainsRune("-_./:@%+=,", r)
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // meant rejects a plan that was made for another home than the open one. A home that did not exist

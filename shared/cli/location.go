@@ -136,3 +136,5 @@ func (l *location) token() (string, error) {
 	}
 	return strings.TrimSpace(string(b)), fault.Wrap(fault.Denied, "read token", err)
 }
+
+var errEnough = errors.New("enough")

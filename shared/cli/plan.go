@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"maps"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -121,7 +119,7 @@ func (p *planner) planNow(ctx context.Context, path, out string, f exportFlags,
 	if err := p.sayIfNew(ctx); err != nil {
 		return nil, err
 	}
-	in, err := p.docs.load(ctx, path, f)
+	in, err := p.docs.load(ctx, path, f.partial)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +128,7 @@ func (p *planner) planNow(ctx context.Context, path, out string, f exportFlags,
 			return nil, err
 		}
 	}
-	if err := p.emptySets(ctx, f.deleteSets); err != nil {
+	if err := emptySets(ctx, p.session, f.deleteSets); err != nil {
 		return nil, err
 	}
 	target, _ := state.ParseFilter(f.filter)
@@ -161,11 +159,6 @@ func (p *planner) planNow(ctx context.Context, path, out string, f exportFlags,
 	return nil, nil
 }
 
-// sayUnread reports that a plan was not compared with reality.
-func sayUnread(c *console) {
-	c.say("machines not looked at: drift and commands that would run are not in the plan")
-}
-
 // sayHeld reports which actions of a plan would wait, since the agent is paused or the environment
 // halted.
 func (p *planner) sayHeld(ctx context.Context, planned []deploy.PlannedChange) {
@@ -193,78 +186,6 @@ func (p *planner) sayHeld(ctx context.Context, planned []deploy.PlannedChange) {
 	}
 }
 
-// tooLate is the error for a timeout before an operation was done. It names the resources that were
-// not compared with reality.
-func tooLate(before string, left []string) error {
-	what := ""
-	if len(left) > 0 {
-		what = ": what is on " + named(left)
-	}
-	return fault.New(fault.Timeout, "",
-		"the time to wait ran out before %s%s; nothing was changed", before, what).
-		WithHint("--timeout may be longer; a FILTER looks at less")
-}
-
-// deletesLater describes the deletion that follows once an undefined value is known.
-func deletesLater(w *deploy.PlannedChange) string {
-	if !w.Deletes {
-		return ""
-	}
-	return "; its thing is deleted once that is known"
-}
-
-// because returns a reason in the form that follows the action it explains.
-func because(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
-}
-
-// changing names the changing resources.
-func changing(ids []resource.ID) string {
-	if len(ids) == 1 {
-		return string(ids[0]) + " changes"
-	}
-	return fmt.Sprintf("%s and %d more change", ids[0], len(ids)-1)
-}
-
-// nothingToDo summarizes a plan of n resources without any work.
-func nothingToDo(n int) string {
-	if n == 1 {
-		return "nothing to do; it is as described"
-	}
-	return fmt.Sprintf("nothing to do; all %d are as described", n)
-}
-
-// planText summarizes a plan in words.
-func planText(summary map[string]int) string {
-	var parts []string
-	summary = maps.Clone(summary)
-	summary["none"] -= summary["reload"] + summary["differs"] + summary["move"] + summary["later"]
-	for _, p := range []struct{ action, text string }{{"create", "to create"},
-		{"update", "to update"}, {"reload", "to reload"}, {"move", "to move"}, {"delete", "to delete"},
-		{"orphan", ""},
-		{"undefined", "undefined"}, {"differs", "only compared, and different"}, {"failed", "would fail, or could not be read"},
-		{"later", "known after others change"},
-		{"none", "as they are"}} {
-		if n := summary[p.action]; n > 0 {
-			text := fmt.Sprintf("%d %s", n, p.text)
-			if p.action == "orphan" {
-				text = leftText(n)
-			}
-			parts = append(parts, text)
-		}
-	}
-	switch n := summary["none"]; {
-	case len(parts) == 0:
-		return "nothing there"
-	case len(parts) == 1 && n > 0:
-		return nothingToDo(n)
-	}
-	return strings.Join(parts, ", ")
-}
-
 func (p *planner) validateCommand() *cobra.Command {
 	var f exportFlags
 	var secrets bool
@@ -282,7 +203,7 @@ func (p *planner) validateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in, err := p.docs.load(cmd.Context(), args[0], f)
+			in, err := p.docs.load(cmd.Context(), args[0], f.partial)
 			if err != nil {
 				return err
 			}

@@ -1,17 +1,7 @@
 package cli
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"strings"
-	"time"
-
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
-	"southbound/shared/fault"
-	"southbound/shared/schema"
 )
 
 // The groups of commands in the help.
@@ -22,7 +12,8 @@ const (
 	groupOther    = "other"
 )
 
-func (a *app) root() *cobra.Command {
+// root returns the tree of commands.
+func root(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "southbound",
 		Short: "Deploy desired state",
@@ -56,7 +47,7 @@ func (a *app) root() *cobra.Command {
 		&cobra.Group{ID: groupOther, Title: "More:"})
 	root.SetHelpCommandGroupID(groupOther)
 	root.SetCompletionCommandGroupID(groupOther)
-	a.addCommands(root)
+	addCommands(a, root)
 	(&completer{location: a.location, session: a.session}).completions(root)
 	strictHelp(root)
 	fitHelp(root)
@@ -64,7 +55,7 @@ func (a *app) root() *cobra.Command {
 }
 
 // addCommands adds the commands, by group.
-func (a *app) addCommands(root *cobra.Command) {
+func addCommands(a *app, root *cobra.Command) {
 	add := func(group string, cmds ...*cobra.Command) {
 		for _, c := range cmds {
 			c.GroupID = group
@@ -120,7 +111,7 @@ func (a *app) addCommands(root *cobra.Command) {
 		self.machineCommand(), self.versionCommand(), self.lspCommand(),
 		(&formatter{console: c}).fmtCommand(), (&compiler{console: c, docs: d}).compileCommand(),
 		modules.projectCommand(), modules.moduleCommand(tests.moduleTest()),
-		(&pythonCommands{console: c, docs: d}).pythonCommand(), a.serviceCommand(),
+		(&pythonCommands{console: c, docs: d}).pythonCommand(), serviceCommand(a),
 	)
 }
 
@@ -149,131 +140,5 @@ func strictHelp(root *cobra.Command) {
 				shell.Args = exactArgs(0, "nothing more")
 			}
 		}
-	}
-}
-
-// help is the run function of commands that only have subcommands: it shows the subcommands.
-func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-
-// subcommand rejects an argument that is not a subcommand.
-func subcommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	e := fault.New(fault.Usage, "", "%q is not a command of %s", args[0], cmd.CommandPath()).
-		WithHint("`%s --help` lists them", cmd.CommandPath())
-	cmd.SuggestionsMinimumDistance = 2
-	if similar := suggestion(cmd, args[0]); similar != "" {
-		e = e.WithHint("did you mean `%s %s`?", cmd.CommandPath(), similar)
-	}
-	return e
-}
-
-// filled is the value of a flag that must not be empty. An empty value, such as that of an unset
-// variable of a shell, would otherwise select another environment or another home.
-type filled string
-
-// String implements pflag.Value.
-func (v *filled) String() string { return string(*v) }
-
-// Type implements pflag.Value.
-func (*filled) Type() string { return "string" }
-
-// Set implements pflag.Value.
-func (v *filled) Set(text string) error {
-	if text == "" {
-		return errors.New("it is empty")
-	}
-	*v = filled(text)
-	return nil
-}
-
-// flagError converts an error about a flag into one of ours.
-func flagError(cmd *cobra.Command, err error) error {
-	hint, text := "", err.Error()
-	var unknown *pflag.NotExistError
-	var invalid *pflag.InvalidValueError
-	switch {
-	case errors.As(err, &unknown):
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if similar := schema.Nearest(unknown.GetSpecifiedName(), names); similar != "" {
-			hint = "did you mean --" + similar + "?"
-		}
-	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration":
-		hint = "write a number with its unit, such as 30s or 5m"
-	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "int":
-		text = fmt.Sprintf("--%s: %q is not a whole number", invalid.GetFlag().Name,
-			invalid.GetValue())
-	case errors.As(err, &invalid) && invalid.GetValue() == "":
-		text, hint = fmt.Sprintf("--%s has no value", invalid.GetFlag().Name),
-			"write one, or leave the flag out"
-	}
-	e := fault.New(fault.Usage, words(cmd), "%s", text).WithHint("`%s --help` lists the flags",
-		cmd.CommandPath())
-	if hint != "" {
-		e = e.WithHint("%s", hint)
-	}
-	return e
-}
-
-// words returns the words of a command without the name of the program.
-func words(cmd *cobra.Command) string {
-	_, rest, _ := strings.Cut(cmd.CommandPath(), " ")
-	return rest
-}
-
-// exactArgs is cobra.ExactArgs with one of our errors.
-func exactArgs(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
-			return fault.New(fault.Usage, words(cmd), "expected %s, got %s", what,
-				plural(len(args), "argument")).WithHint("see `%s --help`", cmd.CommandPath())
-		}
-		return nil
-	}
-}
-
-// atLeastOne is cobra.MinimumNArgs(1) with one of our errors.
-func atLeastOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return fault.New(fault.Usage, words(cmd), "expected %s, got nothing", what).
-				WithHint("see `%s --help`", cmd.CommandPath())
-		}
-		return nil
-	}
-}
-
-// atMostOne is cobra.MaximumNArgs(1) with one of our errors.
-func atMostOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 {
-			return fault.New(fault.Usage, words(cmd), "expected at most %s, got %s", what,
-				plural(len(args), "argument")).WithHint("see `%s --help`", cmd.CommandPath())
-		}
-		return nil
-	}
-}
-
-// notNegative rejects a negative duration, which would otherwise mean no limit.
-func notNegative(op, flag string, d time.Duration) error {
-	if d < 0 {
-		return fault.New(fault.Usage, op, "--%s is negative", flag).
-			WithHint("write a number with its unit, such as 30s or 5m")
-	}
-	return nil
-}
-
-// after makes the run function of a command without a path: it opens the home, by app.open or
-// app.openToRead, and then runs.
-func after(
-	open func(ctx context.Context, path string) error, run func(ctx context.Context, args []string) error,
-) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := open(cmd.Context(), ""); err != nil {
-			return err
-		}
-		return run(cmd.Context(), args)
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // serviceCommand is service with all of its commands.
-func (a *app) serviceCommand() *cobra.Command {
+func serviceCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "service", Aliases: []string{"services"}, Short: "Export, order and inspect services",
 		Long: "service manages services: entities of a model of which customers order instances. " +

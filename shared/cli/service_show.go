@@ -411,43 +411,6 @@ func stateOf(i *orders.Instance) string {
 	return i.State + " …"
 }
 
-// offerServices returns the names of services.
-func (cp *completer) offerServices(ctx context.Context, _ string) []string {
-	var out []string
-	if o, err := cp.home.Orders(); err == nil {
-		all, _ := o.Catalog(ctx, cp.env, false, false)
-		for i := range all {
-			out = append(out, all[i].Name)
-		}
-	}
-	return out
-}
-
-// offerInstances completes instances by their services and identities, after the service is typed.
-func (cp *completer) offerInstances(ctx context.Context, word string) []string {
-	service, _, typed := strings.Cut(word, "/")
-	var out []string
-	if !typed {
-		for _, name := range cp.offerServices(ctx, word) {
-			out = append(out, name+"/")
-		}
-		return out
-	}
-	o, err := cp.home.Orders()
-	if err != nil {
-		return nil
-	}
-	q := orders.Query{Filter: orders.Filter{Service: service}}
-	q.Limit = maxOffered
-	p, _ := o.List(ctx, cp.env, q)
-	for i := range p.Items {
-		if p.Items[i].Identity != nil {
-			out = append(out, called(&p.Items[i]))
-		}
-	}
-	return out
-}
-
 // strangers reports the requested states that the lifecycle of a service does not have. This is no
 // error: instances may have a lifecycle of an earlier version.
 func strangers(s *definition.Service, states []string) string {

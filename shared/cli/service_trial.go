@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"sync"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
@@ -105,30 +104,4 @@ func (se *serviceExporter) try(
 		return nil, err
 	}
 	return opts.Check(m), nil
-}
-
-// lostPasswords holds the passwords of one compile in memory only.
-type lostPasswords struct {
-	mu   sync.Mutex
-	made map[string]string
-}
-
-// Password implements std.Passwords.
-func (l *lostPasswords) Password(_ context.Context, name string) (string, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.made[name], nil
-}
-
-// Make implements std.Passwords.
-func (l *lostPasswords) Make(_ context.Context, name, password string) (string, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.made == nil {
-		l.made = map[string]string{}
-	}
-	if l.made[name] == "" {
-		l.made[name] = password
-	}
-	return l.made[name], nil
 }

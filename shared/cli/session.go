@@ -40,8 +40,9 @@ type session struct {
 	console  *console
 	location *location
 	program  *program
-	docs     *documents
 	conns    *connections
+	// findPython returns the Python that runs handlers of modules, and its folder
+	findPython func() (path, dir string, err error)
 
 	home    api.Home                       // the home that all commands use
 	own     *local.Home                    // the embedded home; nil with --api
@@ -130,7 +131,7 @@ func (s *session) openAt(ctx context.Context, dir string) error {
 	calls := platform.NewCalls()
 	s.calls.Store(calls)
 	known := secrets.New(secrets.Config{Machine: s.own.Secrets()})
-	s.python = python.NewPack(python.PackOptions{Find: s.docs.findPython})
+	s.python = python.NewPack(python.PackOptions{Find: s.findPython})
 	s.engine = deploy.New(deploy.Config{State: s.own, Files: s.own.Files(),
 		Notifier: s.own.Notifier, Clock: local.Clock{}, Caller: local.Caller{Calls: calls},
 		Secrets: known, Connector: s.conns.connector(known), Types: types,

@@ -9,7 +9,7 @@ import (
 
 // emptySets reports the resource sets to remove that are already empty. An empty set is no error: a
 // job that removes a set may run again.
-func (s *session) emptySets(ctx context.Context, names []string) error {
+func emptySets(ctx context.Context, s *session, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}

@@ -16,10 +16,6 @@ import (
 	"southbound/shared/resource"
 )
 
-// filterHelp explains filters.
-const filterHelp = "FILTER: type=, agent=, status=, set=, and an id or a glob of an id. A resource " +
-	"must match all terms; if agent= is repeated, any of the agents."
-
 // resourceCommands show resources.
 type resourceCommands struct {
 	*console

@@ -127,3 +127,14 @@ func (s *session) late(ids []resource.ID) {
 			strings.Join(names, ", "), more)
 	}
 }
+
+// stopSignals are the signals that ask the program to stop. Under nohup, a closed terminal does not
+// stop the program. An interrupt stops it even if the signal is initially ignored, as in the
+// background of a script: scripts send it to such programs.
+func stopSignals() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
+}

@@ -348,19 +348,6 @@ func unfinishedText(p api.Progress, here bool) []string {
 	return lines
 }
 
-func countsText(counts map[state.Status]int) string {
-	var parts []string
-	for _, s := range api.Statuses() {
-		if n := counts[s]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s))
-		}
-	}
-	if len(parts) == 0 {
-		return "nothing there"
-	}
-	return strings.Join(parts, ", ")
-}
-
 // applied writes the result of an export that was waited for, limited to the resources that terms
 // select.
 func (rs *results) applied(

@@ -3,12 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
@@ -19,26 +15,6 @@ import (
 // targetHelp explains the effect of a filter on commands that read documents.
 const targetHelp = "With a FILTER it handles matching resources and those that they require; all " +
 	"others stay as they are.\n" + filterHelp
-
-// pathAndFilter requires a path and accepts the terms of a filter.
-func pathAndFilter(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return exactArgs(1, "one path")(cmd, args)
-	}
-	for _, term := range args[1:] {
-		if !strings.ContainsAny(term, filterSigns) {
-			return fault.New(fault.Usage, words(cmd),
-				"expected one path, got %s, and %q is not a filter", plural(len(args), "argument"),
-				term).
-				WithHint("%s", filterHelp)
-		}
-	}
-	_, err := state.ParseFilter(args[1:])
-	return err
-}
-
-// filterSigns are the operators; every term of a filter contains one.
-const filterSigns = "=[*?"
 
 // targeted validates a filter and waves.
 func (f *exportFlags) targeted(command string) error {
@@ -51,15 +27,6 @@ func (f *exportFlags) targeted(command string) error {
 			WithHint("set= selects a resource set")
 	}
 	return nil
-}
-
-// agentsIn returns the agents of a plan, sorted.
-func agentsIn(planned []deploy.PlannedChange) []string {
-	names := map[string]bool{}
-	for i := range planned {
-		names[planned[i].ID.Agent()] = true
-	}
-	return slices.Sorted(maps.Keys(names))
 }
 
 // inOrder sorts a plan in the order of the waves, and reports the waves. read reports that the plan
@@ -106,14 +73,14 @@ func (e *exporter) applyInWaves(
 ) error {
 	if read == nil {
 		var err error
-		if read, err = e.docs.load(ctx, path, f); err != nil {
+		if read, err = e.docs.load(ctx, path, f.partial); err != nil {
 			return cutShort(ctx, err)
 		}
 	}
 	if err := e.mend(ctx, read, e.mayHaveLost(ctx)); err != nil {
 		return cutShort(ctx, err)
 	}
-	x := e.docs.asExport(ctx, path, f, read)
+	x := asExport(ctx, e.docs, path, f, read)
 	plan, err := e.home.Plan(ctx, e.env, x, deploy.CompareOptions{})
 	if err == nil {
 		x.Limits, err = e.allowed(ctx, plan, x, f)

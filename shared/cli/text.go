@@ -1,13 +1,21 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
 
+	"go.yaml.in/yaml/v4"
 	"golang.org/x/term"
 	"golang.org/x/text/width"
 
+	"southbound/shared/api"
+	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/diffview"
 	"southbound/shared/resource"
 )
@@ -130,4 +138,84 @@ func moreIDs(ids []resource.ID, of int) string {
 		parts = append(parts, fmt.Sprintf("and %d more", of-len(ids)))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// agentText describes the state of an agent.
+func agentText(g api.Agent) string {
+	text := g.Transport
+	if text == "" {
+		text = "not in any version"
+	}
+	if g.Lanes > 1 {
+		text += ", " + plural(g.Lanes, "lane")
+	}
+	if g.Paused {
+		text += ", paused"
+	}
+	if g.UnservedMS > 0 {
+		text += ", has had work without a process that serves it for " +
+			(time.Duration(g.UnservedMS) * time.Millisecond).Round(time.Second).String()
+	}
+	return text
+}
+
+// changeWord returns the word for a change of a resource.
+func changeWord(c diff.Change, replaced bool) string {
+	if replaced && c == diff.Updated {
+		return "replaced"
+	}
+	return string(c)
+}
+
+// numbered replaces every json.Number in a value by a node, since the YAML encoder would write it
+// as text.
+func numbered(v any) any {
+	return resource.Map(v, func(v any) any {
+		n, is := v.(json.Number)
+		if !is {
+			return v
+		}
+		tag := "!!int"
+		if strings.ContainsAny(string(n), ".eE") {
+			tag = "!!float"
+		}
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: string(n)}
+	})
+}
+
+// shellWord quotes a word for a shell if necessary.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) ||
+			strings.ContainsRune("-_./:@%+=,", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func countsText(counts map[state.Status]int) string {
+	var parts []string
+	for _, s := range api.Statuses() {
+		if n := counts[s]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing there"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// maxNamed is how many agents of a wave are named.
+const maxNamed = 5
+
+// named names the first few agents.
+func named(agents []string) string {
+	text := strings.Join(agents[:min(len(agents), maxNamed)], ", ")
+	if more := len(agents) - maxNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return oneLine(text)
 }

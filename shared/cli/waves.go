@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -164,16 +163,4 @@ func (v *waves) unwell(ctx context.Context, terms []string) (int, error) {
 		}
 	}
 	return n, nil
-}
-
-// maxNamed is how many agents of a wave are named.
-const maxNamed = 5
-
-// named names the first few agents.
-func named(agents []string) string {
-	text := strings.Join(agents[:min(len(agents), maxNamed)], ", ")
-	if more := len(agents) - maxNamed; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return oneLine(text)
 }

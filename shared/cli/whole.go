@@ -13,6 +13,8 @@ import (
 	"southbound/shared/diff"
 	"southbound/shared/diffview"
 	"southbound/shared/fault"
+	render "southbound/shared/internal/report"
+	"southbound/shared/resource"
 )
 
 // actionPrinter shows single actions.
@@ -99,4 +101,57 @@ func (p *actionPrinter) notKept(changes map[string]diff.Diff) {
 // keptOnly describes how much of a value was recorded.
 func keptOnly(kept string, size int, what string) string {
 	return fmt.Sprintf("of %s only the first %d of %d bytes were recorded", what, len(kept), size)
+}
+
+// all shows actions, with equal actions of several agents once, at the time of the first.
+func (p *actionPrinter) all(actions []api.Action) {
+	id := func(i int) resource.ID { return actions[i].Resource }
+	for _, g := range folded(p.console, actions, actionKey) {
+		p.action(&actions[g[0]], render.Same(agentsOfFold(g, id)))
+	}
+}
+
+// action shows an action. same names the agents with an equal action.
+func (p *actionPrinter) action(x *api.Action, same string) {
+	p.printf("%s  %-7s %-13s %-8s %s%s\n", x.Finished.UTC().Format("2006-01-02T15:04:05.000Z"),
+		x.Action, x.Outcome,
+		changeWord(x.Change, x.Replaced), x.Resource, oneLine(same))
+	if x.Provider != "" {
+		p.printf("    provider %s: %s\n", x.Provider, x.Why)
+	}
+	if x.Reason != "" {
+		p.printf("    %s\n", indented(x.Reason, "    "))
+	}
+	p.diff(x.Changes)
+	p.notKept(x.Changes)
+	for _, l := range x.Messages {
+		p.message(&l)
+	}
+}
+
+// message writes a line of a handler. A text of several lines, such as the output of a command,
+// follows below that line unchanged.
+func (p *actionPrinter) message(l *api.Message) {
+	p.printf("    %-7s %s", l.Level, l.Msg)
+	var long []string
+	for _, k := range slices.Sorted(maps.Keys(l.Kwargs)) {
+		if text, is := l.Kwargs[k].(string); is &&
+			(strings.Contains(text, "\n") || len(text) > longValue) {
+			long = append(long, text)
+			continue
+		}
+		p.printf(" %s=%s", k, p.style("").Value(l.Kwargs[k]))
+	}
+	p.printf("\n")
+	for _, text := range long {
+		p.printf("      %s\n", indented(text, "      "))
+	}
+}
+
+// longValue is the length from which a text is written on lines of its own.
+const longValue = 60
+
+// indented returns a text with everything after its first line indented.
+func indented(text, by string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+by)
 }

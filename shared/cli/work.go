@@ -158,3 +158,12 @@ func cutWaves(c *console, f waveFlags, w workload) ([][]string, error) {
 	}
 	return out, err
 }
+
+// agentsIn returns the agents of a plan, sorted.
+func agentsIn(planned []deploy.PlannedChange) []string {
+	names := map[string]bool{}
+	for i := range planned {
+		names[planned[i].ID.Agent()] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
