@@ -43,7 +43,15 @@ var layers = [][]string{
 	{"shared/api", "shared/compile"},
 	{"shared/service/fulfil"},
 	{"shared/internal/report", "shared/internal/simtest"},
-	{"shared/archive", "shared/cli"},
+	{"shared/archive", "shared/cli/output"},
+	{"shared/cli/usage", "shared/cli/home"},
+	{"shared/cli/input", "shared/cli/actions"},
+	{"shared/cli/work"},
+	{"shared/cli/batch"},
+	{"shared/cli/parts"},
+	{"shared/cli/exportcmd", "shared/cli/workcmd", "shared/cli/showcmd", "shared/cli/servicecmd",
+		"shared/cli/modulecmd", "shared/cli/modelcmd", "shared/cli/programcmd", "shared/cli/servecmd"},
+	{"shared/cli"},
 	{"cmd", "functions", "infra"},
 	{"examples"}, // programs like those of users
 }

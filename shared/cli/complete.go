@@ -7,13 +7,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"southbound/shared/api"
+	"southbound/shared/cli/home"
+	"southbound/shared/cli/servicecmd"
 	"southbound/shared/service/orders"
 )
 
 // completer provides shell completion of arguments.
 type completer struct {
-	*location
-	*session
+	*home.Location
+	*home.Session
 }
 
 // complete makes the shell offer the results of list for the first argument of a command. If list
@@ -24,7 +26,7 @@ func (cp *completer) complete(
 	c.ValidArgsFunction = func(cmd *cobra.Command, args []string,
 		word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []cobra.Completion
-		if len(args) > 0 || cp.openToRead(cmd.Context(), "") != nil {
+		if len(args) > 0 || cp.OpenToRead(cmd.Context(), "") != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		for _, s := range list(cmd.Context(), word) {
@@ -41,9 +43,9 @@ const maxOffered = 500
 
 func (cp *completer) offerIDs(ctx context.Context, word string) []string {
 	var out []string
-	_ = cp.home.Resources(ctx, cp.env, nil, func(r *api.Resource) error {
+	_ = cp.Home.Resources(ctx, cp.Env, nil, func(r *api.Resource) error {
 		if len(out) == maxOffered {
-			return errEnough
+			return home.ErrEnough
 		}
 		if strings.HasPrefix(string(r.ID), word) {
 			out = append(out, string(r.ID))
@@ -68,7 +70,7 @@ func (cp *completer) offerFilters(ctx context.Context, word string) []string {
 }
 
 func (cp *completer) offerTypes(ctx context.Context, _ string) []string {
-	types, err := cp.home.Types(ctx)
+	types, err := cp.Home.Types(ctx)
 	if err != nil {
 		return nil
 	}
@@ -80,7 +82,7 @@ func (cp *completer) offerTypes(ctx context.Context, _ string) []string {
 }
 
 func (cp *completer) offerAgents(ctx context.Context, _ string) []string {
-	agents, err := cp.home.Agents(ctx, cp.env)
+	agents, err := cp.Home.Agents(ctx, cp.Env)
 	if err != nil {
 		return nil
 	}
@@ -92,7 +94,7 @@ func (cp *completer) offerAgents(ctx context.Context, _ string) []string {
 }
 
 func (cp *completer) offerParameters(ctx context.Context, _ string) []string {
-	ps, err := cp.home.Parameters(ctx, cp.env, false)
+	ps, err := cp.Home.Parameters(ctx, cp.Env, false)
 	if err != nil {
 		return nil
 	}
@@ -125,8 +127,8 @@ func (cp *completer) completions(root *cobra.Command) {
 // offerServices returns the names of services.
 func (cp *completer) offerServices(ctx context.Context, _ string) []string {
 	var out []string
-	if o, err := cp.home.Orders(); err == nil {
-		all, _ := o.Catalog(ctx, cp.env, false, false)
+	if o, err := cp.Home.Orders(); err == nil {
+		all, _ := o.Catalog(ctx, cp.Env, false, false)
 		for i := range all {
 			out = append(out, all[i].Name)
 		}
@@ -144,16 +146,16 @@ func (cp *completer) offerInstances(ctx context.Context, word string) []string {
 		}
 		return out
 	}
-	o, err := cp.home.Orders()
+	o, err := cp.Home.Orders()
 	if err != nil {
 		return nil
 	}
 	q := orders.Query{Filter: orders.Filter{Service: service}}
 	q.Limit = maxOffered
-	p, _ := o.List(ctx, cp.env, q)
+	p, _ := o.List(ctx, cp.Env, q)
 	for i := range p.Items {
 		if p.Items[i].Identity != nil {
-			out = append(out, called(&p.Items[i]))
+			out = append(out, servicecmd.InstanceName(&p.Items[i]))
 		}
 	}
 	return out

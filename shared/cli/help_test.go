@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"southbound/handlers"
+	"southbound/shared/cli/home"
+	"southbound/shared/cli/output"
+	"southbound/shared/cli/parts"
 )
 
 // TestHelpFits wants the help of every command to fit into a terminal of 80 columns, but for
@@ -24,7 +27,7 @@ func TestHelpFits(t *testing.T) {
 			t.Errorf("%v: exit code %d: %s", words, code, err.String())
 		}
 		for line := range strings.Lines(out.String()) {
-			if len([]rune(strings.TrimSuffix(line, "\n"))) > textWidth &&
+			if len([]rune(strings.TrimSuffix(line, "\n"))) > output.TextWidth &&
 				!strings.Contains(cmd.Example, strings.TrimSpace(line)) {
 				t.Errorf("%v: %d characters: %s", words, len(line), line)
 			}
@@ -71,3 +74,6 @@ func TestHelpWords(t *testing.T) {
 	}
 	check(root(testApp()))
 }
+
+// testApp returns a program that has opened nothing.
+func testApp() *parts.Parts { return parts.New(&output.Console{}, &home.Location{}, &home.Program{}) }

@@ -18,7 +18,7 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/sigv4"
-	"southbound/shared/cli"
+	session "southbound/shared/cli/home"
 )
 
 // notRemote are the scripts that make no sense over an API, with the reason.
@@ -186,7 +186,7 @@ func proof(there string) (http.RoundTripper, error) {
 	if err != nil {
 		return nil, err
 	}
-	signed.Next, err = cli.Emulated()
+	signed.Next, err = session.Emulated()
 	return signed, err
 }
 

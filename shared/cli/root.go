@@ -2,6 +2,18 @@ package cli
 
 import (
 	"github.com/spf13/cobra"
+
+	"southbound/shared/cli/exportcmd"
+	"southbound/shared/cli/home"
+	"southbound/shared/cli/modelcmd"
+	"southbound/shared/cli/modulecmd"
+	"southbound/shared/cli/parts"
+	"southbound/shared/cli/programcmd"
+	"southbound/shared/cli/servecmd"
+	"southbound/shared/cli/servicecmd"
+	"southbound/shared/cli/showcmd"
+	"southbound/shared/cli/usage"
+	"southbound/shared/cli/workcmd"
 )
 
 // The groups of commands in the help.
@@ -13,7 +25,7 @@ const (
 )
 
 // root returns the tree of commands.
-func root(a *app) *cobra.Command {
+func root(a *parts.Parts) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "southbound",
 		Short: "Deploy desired state",
@@ -22,25 +34,25 @@ func root(a *app) *cobra.Command {
 			"deletes the real things. It records every action.",
 		Example: "  southbound apply examples/quickstart\n  southbound status\n" +
 			"  southbound logs",
-		SilenceErrors: true, SilenceUsage: true, Version: Version,
-		Args: subcommand, RunE: help,
+		SilenceErrors: true, SilenceUsage: true, Version: home.Version,
+		Args: usage.Subcommand, RunE: usage.Help,
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	root.SetIn(a.stdin)
-	root.SetOut(a.output())
-	root.SetErr(a.err)
+	root.SetIn(a.Stdin)
+	root.SetOut(a.Output())
+	root.SetErr(a.Err)
 	f := root.PersistentFlags()
-	f.BoolVar(&a.json, "json", false, "write JSON to standard output")
-	f.Var((*filled)(&a.env), "environment",
+	f.BoolVar(&a.JSON, "json", false, "write JSON to standard output")
+	f.Var((*usage.Filled)(&a.Env), "environment",
 		"environment (default: the last one applied, \"default\" for a PATH; SOUTHBOUND_ENVIRONMENT)")
-	f.Var((*filled)(&a.data), "data",
+	f.Var((*usage.Filled)(&a.Data), "data",
 		"data directory (default \".southbound\"; SOUTHBOUND_DATA)")
-	f.Var((*filled)(&a.projectDir), "project",
+	f.Var((*usage.Filled)(&a.ProjectDir), "project",
 		"directory of southbound.yaml, for commands without a PATH (default: found from the working directory)")
-	f.Var((*filled)(&a.api), "api", "address of the HTTP API (SOUTHBOUND_API)")
-	f.BoolVar(&a.quiet, "quiet", false, "no progress and no messages")
-	f.BoolVar(&a.noColor, "no-color", false, "no colours")
-	root.SetFlagErrorFunc(flagError)
+	f.Var((*usage.Filled)(&a.API), "api", "address of the HTTP API (SOUTHBOUND_API)")
+	f.BoolVar(&a.Quiet, "quiet", false, "no progress and no messages")
+	f.BoolVar(&a.NoColor, "no-color", false, "no colours")
+	root.SetFlagErrorFunc(usage.FlagError)
 	root.AddGroup(&cobra.Group{ID: groupEveryday, Title: "Describe and deploy:"},
 		&cobra.Group{ID: groupShow, Title: "Inspect:"},
 		&cobra.Group{ID: groupAct, Title: "Work on the released version:"},
@@ -48,70 +60,70 @@ func root(a *app) *cobra.Command {
 	root.SetHelpCommandGroupID(groupOther)
 	root.SetCompletionCommandGroupID(groupOther)
 	addCommands(a, root)
-	(&completer{location: a.location, session: a.session}).completions(root)
+	(&completer{Location: a.Location, Session: a.Session}).completions(root)
 	strictHelp(root)
-	fitHelp(root)
+	usage.FitHelp(root)
 	return root
 }
 
 // addCommands adds the commands, by group.
-func addCommands(a *app, root *cobra.Command) {
+func addCommands(a *parts.Parts, root *cobra.Command) {
 	add := func(group string, cmds ...*cobra.Command) {
 		for _, c := range cmds {
 			c.GroupID = group
 			root.AddCommand(c)
 		}
 	}
-	c, l, p, s, d := a.console, a.location, a.program, a.session, a.docs
-	plans := &planFiles{console: c, location: l, session: s, program: p, docs: d}
-	exports := &exporter{
-		console: c, location: l, session: s, docs: d, plans: plans,
-		waiter: a.waiter, waves: a.waves, results: a.results,
+	c, l, p, s, d := a.Console, a.Location, a.Program, a.Session, a.Docs
+	plans := &exportcmd.PlanFiles{Console: c, Location: l, Session: s, Program: p, Docs: d}
+	exports := &exportcmd.Exporter{
+		Console: c, Location: l, Session: s, Docs: d, Plans: plans,
+		Waiter: a.Waiter, Waves: a.Waves, Results: a.Results,
 	}
-	plan := &planner{console: c, location: l, session: s, docs: d, files: plans}
-	add(groupEveryday, exports.exportCommands()...)
-	add(groupEveryday, plan.planCommand(), plan.validateCommand())
+	plan := &exportcmd.Planner{Console: c, Location: l, Session: s, Docs: d, Files: plans}
+	add(groupEveryday, exports.ExportCommands()...)
+	add(groupEveryday, plan.PlanCommand(), plan.ValidateCommand())
 
-	resources := &resourceCommands{console: c, location: l, session: s, docs: d, actions: a.actions}
-	history := &history{console: c, location: l, session: s}
-	types := &typeCommands{console: c, location: l, session: s, program: p}
-	parameters := &parameterCommands{console: c, location: l, session: s}
+	resources := &showcmd.ResourceCommands{Console: c, Location: l, Session: s, Docs: d, Actions: a.Actions}
+	history := &showcmd.History{Console: c, Location: l, Session: s}
+	types := &programcmd.TypeCommands{Console: c, Location: l, Session: s, Program: p}
+	parameters := &showcmd.ParameterCommands{Console: c, Location: l, Session: s}
 	add(groupShow,
-		(&statusCommands{console: c, location: l, session: s, results: a.results}).statusCommand(),
-		(&agentCommands{console: c, location: l, session: s}).agentsCommand(),
-		(&logCommands{console: c, location: l, session: s, actions: a.actions}).logsCommand(),
-		resources.resourcesCommand(), resources.resourceCommand(),
-		history.versionsCommand(), history.diffCommand(), history.showCommand(),
-		history.environmentsCommand(), types.typesCommand(), types.typeCommand(),
+		(&showcmd.StatusCommands{Console: c, Location: l, Session: s, Results: a.Results}).StatusCommand(),
+		(&showcmd.AgentCommands{Console: c, Location: l, Session: s}).AgentsCommand(),
+		(&showcmd.LogCommands{Console: c, Location: l, Session: s, Actions: a.Actions}).LogsCommand(),
+		resources.ResourcesCommand(), resources.ResourceCommand(),
+		history.VersionsCommand(), history.DiffCommand(), history.ShowCommand(),
+		history.EnvironmentsCommand(), types.TypesCommand(), types.TypeCommand(),
 	)
-	add(groupShow, parameters.listCommands()...)
+	add(groupShow, parameters.ListCommands()...)
 
-	work := &workCommands{
-		console: c, location: l, session: s, waiter: a.waiter, waves: a.waves, results: a.results,
+	work := &workcmd.WorkCommands{
+		Console: c, Location: l, Session: s, Waiter: a.Waiter, Waves: a.Waves, Results: a.Results,
 	}
-	release := &releaser{console: c, location: l, session: s, waiter: a.waiter, results: a.results}
-	upkeep := &upkeep{console: c, location: l, session: s}
-	add(groupAct, work.commands()...)
-	add(groupAct, (&switches{console: c, location: l, session: s}).commands()...)
-	add(groupAct, release.releaseCommand(), upkeep.forgetCommand(),
-		(&dryRunner{console: c, location: l, session: s, waves: a.waves}).dryRunCommand())
+	release := &workcmd.Releaser{Console: c, Location: l, Session: s, Waiter: a.Waiter, Results: a.Results}
+	upkeep := &workcmd.Upkeep{Console: c, Location: l, Session: s}
+	add(groupAct, work.Commands()...)
+	add(groupAct, (&workcmd.Switches{Console: c, Location: l, Session: s}).Commands()...)
+	add(groupAct, release.ReleaseCommand(), upkeep.ForgetCommand(),
+		(&workcmd.DryRunner{Console: c, Location: l, Session: s, Waves: a.Waves}).DryRunCommand())
 
-	scaffolds := &scaffolds{console: c, program: p}
-	self := &programCommands{console: c, program: p}
-	modules := &modules{console: c}
-	tests := &moduleTester{console: c, session: s, program: p}
+	scaffolds := &programcmd.Scaffolds{Console: c, Program: p}
+	self := &programcmd.ProgramCommands{Console: c, Program: p}
+	modules := &modulecmd.Modules{Console: c}
+	tests := &modulecmd.ModuleTester{Console: c, Session: s, Program: p}
 	add(groupOther,
-		scaffolds.initCommand(), scaffolds.newCommand(), parameters.parameterCommand(),
-		upkeep.gcCommand(), types.schemaCommand(),
-		(&reports{console: c, docs: d}).reportCommand(),
-		(&discovery{console: c, location: l, session: s}).discoverCommand(),
-		(&homeServer{console: c, location: l, session: s, program: p,
-			orders: a.orders}).runCommand(),
-		(&agentRunner{console: c, location: l, program: p, docs: d, conns: s.conns}).agentCommand(),
-		self.machineCommand(), self.versionCommand(), self.lspCommand(),
-		(&formatter{console: c}).fmtCommand(), (&compiler{console: c, docs: d}).compileCommand(),
-		modules.projectCommand(), modules.moduleCommand(tests.moduleTest()),
-		(&pythonCommands{console: c, docs: d}).pythonCommand(), serviceCommand(a),
+		scaffolds.InitCommand(), scaffolds.NewCommand(), parameters.ParameterCommand(),
+		upkeep.GCCommand(), types.SchemaCommand(),
+		(&modelcmd.Reports{Console: c, Docs: d}).ReportCommand(),
+		(&showcmd.Discovery{Console: c, Location: l, Session: s}).DiscoverCommand(),
+		(&servecmd.HomeServer{Console: c, Location: l, Session: s, Program: p,
+			Orders: a.Orders}).RunCommand(),
+		(&servecmd.AgentRunner{Console: c, Location: l, Program: p, Docs: d, Conns: s.Conns}).AgentCommand(),
+		self.MachineCommand(), self.VersionCommand(), self.LSPCommand(),
+		(&modelcmd.Formatter{Console: c}).FmtCommand(), (&modelcmd.Compiler{Console: c, Docs: d}).CompileCommand(),
+		modules.ProjectCommand(), modules.ModuleCommand(tests.ModuleTest()),
+		(&modulecmd.Python{Console: c, Docs: d}).PythonCommand(), servicecmd.ServiceCommand(a),
 	)
 }
 
@@ -126,7 +138,7 @@ func strictHelp(root *cobra.Command) {
 			c.Run, c.RunE = nil, func(_ *cobra.Command, args []string) error {
 				about, rest, err := root.Find(args)
 				if err == nil {
-					err = subcommand(about, rest)
+					err = usage.Subcommand(about, rest)
 				}
 				if err != nil {
 					return err
@@ -135,9 +147,9 @@ func strictHelp(root *cobra.Command) {
 				return about.Help()
 			}
 		case "completion":
-			c.Args, c.RunE = subcommand, help
+			c.Args, c.RunE = usage.Subcommand, usage.Help
 			for _, shell := range c.Commands() {
-				shell.Args = exactArgs(0, "nothing more")
+				shell.Args = usage.ExactArgs(0, "nothing more")
 			}
 		}
 	}

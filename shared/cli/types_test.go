@@ -12,13 +12,14 @@ import (
 
 	"southbound/examples/keys/handlers/keys"
 	"southbound/handlers"
+	"southbound/shared/cli/home"
 	"southbound/shared/internal/typefile"
 	"southbound/shared/schema"
 )
 
 func registryOf(t *testing.T) *schema.Registry {
 	t.Helper()
-	r, err := (&program{definitions: handlers.All()}).registry()
+	r, err := (&home.Program{Definitions: handlers.All()}).Registry()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,0 @@
-package cli
-
-// Version is the version of this program.
-const Version = "0.1.0"

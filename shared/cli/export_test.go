@@ -1,4 +1,0 @@
-package cli
-
-// Emulated is for tests that ask servers themselves.
-var Emulated = emulated
