@@ -25,7 +25,7 @@ type Flags struct {
 func (f *Flags) Add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Batch, "batch", "",
 		"deploy to agents in waves, such as 1,10%,100% or web1,100%; stop when a wave fails")
-	fl.IntVar(&f.Parallel, "max-parallel", 0, "maximum number of agents at once")
+	fl.IntVar(&f.Parallel, "max-parallel", 0, "maximum number of agents that work concurrently")
 }
 
 // AddGate adds the flag --gate to fl.
@@ -50,7 +50,7 @@ func (f *Flags) Set() bool { return f.Batch != "" || f.Parallel != 0 }
 func (f *Flags) Checked() error {
 	if f.Parallel < 0 {
 		return fault.New(fault.Usage, "", "--max-parallel is negative").
-			WithHint("write how many agents to work on at once")
+			WithHint("write the number of agents that may work concurrently")
 	}
 	if _, err := f.steps(); err != nil || len(f.Gate) == 0 {
 		return err

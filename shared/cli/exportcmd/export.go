@@ -100,7 +100,7 @@ func (e *Exporter) ExportCommands() []*cobra.Command {
 	export := &cobra.Command{
 		Use: "export PATH", Short: "Store a version and deploy its changes",
 		Long: "export stores the documents under PATH as a version and schedules its changes, " +
-			"without checking other resources. It returns at once, or with --wait when the " +
+			"without checking other resources. It returns immediately, or with --wait when the " +
 			"changes are deployed. In the embedded home, `southbound run` or the next command " +
 			"that waits does scheduled work.",
 		Example: "  southbound export . --wait\n  southbound export teams/a --partial\n" +
@@ -147,7 +147,7 @@ func (f *exportFlags) asPlanned(cmd *cobra.Command) error {
 	for _, name := range []string{"batch", "max-parallel", "gate"} {
 		if cmd.Flags().Changed(name) {
 			return fault.New(fault.Usage, cmd.Name(),
-				"a kept plan takes no --%s, because it is carried out at once", name).
+				"a kept plan takes no --%s, because it is carried out in one step", name).
 				WithHint("apply the documents in waves instead of the plan")
 		}
 	}

@@ -84,7 +84,7 @@ func (e *Exporter) storeChanges(
 	x := asExport(ctx, e.Docs, path, f, &input.Loaded{Model: c.Model})
 	x.Since = &c.Since
 	x.Since.Fingerprint = e.Docs.Fingerprint(x.Since.Fingerprint)
-	if _, sits := output.Terminal(e.Stdin); f.asks && !f.yes && sits {
+	if _, interactive := output.Terminal(e.Stdin); f.asks && !f.yes && interactive {
 		x.Limits = &deploy.Limits{
 			Leave: -1,
 		} // the whole export asks the user to confirm deletions

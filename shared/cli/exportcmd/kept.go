@@ -244,7 +244,7 @@ func (e *Exporter) resumes(at api.Progress) {
 			at.Last)
 		return
 	}
-	e.Say("this plan was begun as version %d; continuing with the rest", at.Last)
+	e.Say("this plan was started as version %d; this command continues it", at.Last)
 }
 
 // asShown rejects a plan whose actions would differ from those shown, or that deletes too many
@@ -307,7 +307,7 @@ func (e *Exporter) mayApply(
 func (e *Exporter) mayDelete(
 	ctx context.Context, x deploy.Export, gone, stays []deploy.PlannedChange, f exportFlags,
 ) error {
-	if _, sits := output.Terminal(e.Stdin); sits && !f.yes && len(gone)+len(stays) > 0 {
+	if _, interactive := output.Terminal(e.Stdin); interactive && !f.yes && len(gone)+len(stays) > 0 {
 		return e.Confirm(ctx, gone, stays, 0)
 	}
 	x.Expect, x.Limits = "", nil

@@ -18,7 +18,7 @@ func (e *Exporter) limited(
 	if f.allowDelete >= 0 {
 		x.Limits = &deploy.Limits{Delete: f.allowDelete, Leave: -1}
 	}
-	if _, sits := output.Terminal(e.Stdin); x.NoRelease || f.yes || !f.asks || !sits {
+	if _, interactive := output.Terminal(e.Stdin); x.NoRelease || f.yes || !f.asks || !interactive {
 		x.LetGo = true
 		return e.Home.Export(ctx, e.Env, x, sent)
 	}

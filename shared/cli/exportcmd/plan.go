@@ -55,7 +55,7 @@ func (p *Planner) PlanCommand() *cobra.Command {
 			if out != "" {
 				if f.waves.Set() {
 					return fault.New(fault.Usage, "plan",
-						"a plan that is kept is carried out at once").
+						"a kept plan has no waves: it is carried out in one step").
 						WithHint("leave out --batch and --max-parallel, or keep no plan")
 				}
 				if err := mayKeep(out); err != nil {

@@ -31,8 +31,8 @@ func emptySets(ctx context.Context, s *home.Session, names []string) error {
 			return err
 		}
 		if !some {
-			s.Console.Say("--delete-set %s: nothing is in a set of that name; "+
-				"`southbound resources --json` says in which set each is", name)
+			s.Console.Say("--delete-set %s: no resource is in a set of that name; "+
+				"`southbound resources --json` shows the set of each resource", name)
 		}
 	}
 	return nil

@@ -153,8 +153,8 @@ func (s *Session) OpenAt(ctx context.Context, dir string) error {
 // heldUp returns a function that explains to people why the database does not respond.
 func heldUp(c *output.Console) func() {
 	return func() {
-		c.Say("another process holds the database for long; this one goes on after it. Find out "+
-			"whether that is suspended: ps -o pid,stat,args -C %s", filepath.Base(os.Args[0]))
+		c.Say("another process has locked the database, and this command waits for it. Find out "+
+			"whether that process is suspended: ps -o pid,stat,args -C %s", filepath.Base(os.Args[0]))
 	}
 }
 
@@ -276,8 +276,8 @@ func (s *Session) Keyed(m *model.Model) error {
 	if err := s.Own.TakeKey(s.Location.Data); err != nil {
 		return err
 	}
-	s.Console.Say("made the data directory %s for the key that tells whether secrets have changed; "+
-		"nothing else is in it", s.Location.Where())
+	s.Console.Say("created the data directory %s, which contains only the key that detects changed "+
+		"secrets", s.Location.Where())
 	return nil
 }
 

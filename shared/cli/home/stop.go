@@ -33,14 +33,14 @@ const (
 // GraceOf returns how long running handlers may take to finish, from SOUTHBOUND_GRACE. If the value
 // of the variable is not valid, GraceOf returns the default and an error.
 func GraceOf() (time.Duration, error) {
-	said := os.Getenv("SOUTHBOUND_GRACE")
-	if said == "" {
+	text := os.Getenv("SOUTHBOUND_GRACE")
+	if text == "" {
 		return defaultGrace, nil
 	}
-	d, err := time.ParseDuration(said)
+	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
 		return defaultGrace, fault.New(fault.Usage, "", "SOUTHBOUND_GRACE: %q is not a time to wait",
-			said).WithHint("write a number with its unit, such as 30s or 2m")
+			text).WithHint("write a number with its unit, such as 30s or 2m")
 	}
 	return d, nil
 }
@@ -87,10 +87,10 @@ func stopAgain(
 			first, same = nil, nil
 		case again := <-asked:
 			if again != first && again != syscall.SIGHUP {
-				return "ended at once"
+				return "stopped immediately"
 			}
 		case <-late:
-			return "something hangs; ended after all"
+			return "running handlers do not end; stopped without them"
 		}
 	}
 }

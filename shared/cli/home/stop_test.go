@@ -13,7 +13,7 @@ func TestStopAgain(t *testing.T) {
 	const term, hup = syscall.SIGTERM, syscall.SIGHUP
 	type step = any
 	type second struct{}
-	const atOnce, hangs = "ended at once", "something hangs; ended after all"
+	const atOnce, hangs = "stopped immediately", "running handlers do not end; stopped without them"
 	for name, c := range map[string]struct {
 		first os.Signal
 		steps []step

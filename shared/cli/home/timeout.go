@@ -57,7 +57,7 @@ func (s *Session) Within(
 		return err
 	case <-over:
 		return fault.New(fault.Timeout, "",
-			"the time to wait ran out, and something that was begun does not end").
+			"the time to wait ran out, and an operation that was started does not end").
 			WithHint("it ends with this program; recorded results are kept, and the same " +
 				"command continues")
 	}

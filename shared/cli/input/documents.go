@@ -44,8 +44,8 @@ type Documents struct {
 	Modules []*module.Module
 	// Host runs the Python code of models; nil: each starts its own.
 	Host *python.Host
-	// told are the files for which a warning was written.
-	told map[string]bool
+	// warned are the files for which a warning was written.
+	warned map[string]bool
 	// Described returns the position of a resource in documents; nil: not known.
 	Described func(id string) diag.Pos
 }
@@ -126,27 +126,27 @@ func cutOff(ctx context.Context, err error) error {
 	if err == nil || cause == nil {
 		return err
 	}
-	kind, said, hints := fault.KindOf(cause), "interrupted", []string(nil)
+	kind, message, hints := fault.KindOf(cause), "interrupted", []string(nil)
 	if kind == fault.Timeout {
-		said = "not done in time"
+		message = "not done in time"
 	}
 	var limit *fault.Error
 	if errors.As(cause, &limit) && limit.Op == Compiling {
-		said, hints = limit.Message, append(hints, limit.Hint)
+		message, hints = limit.Message, append(hints, limit.Hint)
 	}
 	problems, _ := diag.Of(err)
 	var ended *python.Ended
 	switch {
 	case len(problems) > 0 && problems[0].Code == eval.CodeLimit:
-		said = fmt.Sprintf("%s: it was at %s", said, problems[0].Pos)
+		message = fmt.Sprintf("%s: it was at %s", message, problems[0].Pos)
 	case len(problems) > 0:
-		said = fmt.Sprintf("%s: %s: %s", said, problems[0].Pos, problems[0].Message)
+		message = fmt.Sprintf("%s: %s: %s", message, problems[0].Pos, problems[0].Message)
 		hints = append(hints, problems[0].Hint)
 	case errors.As(err, &ended):
-		said, hints = said+": "+ended.What, append(hints, ended.Said)
+		message, hints = message+": "+ended.What, append(hints, ended.Said)
 	}
 	hint := strings.TrimSpace(strings.Join(hints, "\n"))
-	return fault.New(kind, Compiling, "%s", said).
+	return fault.New(kind, Compiling, "%s", message).
 		WithHint("%s", strings.ReplaceAll(hint, "\n", "\n  "))
 }
 

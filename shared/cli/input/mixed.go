@@ -62,13 +62,13 @@ func bothProblems(errs ...error) error {
 
 // warnOf writes a warning about a file, once.
 func (d *Documents) warnOf(p diag.Problem) {
-	if d.told[p.File] {
+	if d.warned[p.File] {
 		return
 	}
-	if d.told == nil {
-		d.told = map[string]bool{}
+	if d.warned == nil {
+		d.warned = map[string]bool{}
 	}
-	d.told[p.File] = true
+	d.warned[p.File] = true
 	d.Warn(diag.Problems{p})
 }
 

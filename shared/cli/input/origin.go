@@ -45,7 +45,7 @@ const (
 // OriginOf returns the origin of the documents under path: from flags, else from the variables of
 // CI, else from git, if path is in a work tree. It warns people through say if git takes long.
 func OriginOf(
-	ctx context.Context, say func(string, ...any), path string, said state.Origin,
+	ctx context.Context, say func(string, ...any), path string, flags state.Origin,
 ) state.Origin {
 	ci := state.Origin{
 		Author:  firstVariable(authors()...),
@@ -53,8 +53,8 @@ func OriginOf(
 		Commit:  firstVariable("GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT"),
 	}
 	git := state.Origin{}
-	if said.Author == "" && ci.Author == "" || said.Message == "" && ci.Message == "" ||
-		said.Commit == "" && ci.Commit == "" {
+	if flags.Author == "" && ci.Author == "" || flags.Message == "" && ci.Message == "" ||
+		flags.Commit == "" && ci.Commit == "" {
 		slow := patience.AfterFunc(gitSlow, func() {
 			say("git takes long to name the author and the commit; --author, --message and " +
 				"--commit make it unnecessary")
@@ -62,8 +62,8 @@ func OriginOf(
 		git = gitOrigin(ctx, path)
 		slow.Stop()
 	}
-	out := state.Origin{Author: cmp.Or(said.Author, ci.Author, git.Author, userName()),
-		Message: cmp.Or(said.Message, ci.Message), Commit: cmp.Or(said.Commit, ci.Commit,
+	out := state.Origin{Author: cmp.Or(flags.Author, ci.Author, git.Author, userName()),
+		Message: cmp.Or(flags.Message, ci.Message), Commit: cmp.Or(flags.Commit, ci.Commit,
 			git.Commit)}
 	if out.Message == "" && out.Commit == git.Commit {
 		out.Message = git.Message

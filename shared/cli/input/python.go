@@ -35,8 +35,8 @@ func dirOf(path string) string {
 
 // FindPython returns the Python that runs handlers, and where it was found.
 func (d *Documents) FindPython() (path, dir string, err error) {
-	if said := os.Getenv(pythonVariable); said != "" {
-		return pythonAt(said)
+	if named := os.Getenv(pythonVariable); named != "" {
+		return pythonAt(named)
 	}
 	dirs := []string{dirOf(d.Handled), dirOf(d.Path), "."}
 	if b, err := os.ReadFile(filepath.Join(d.Data, projectFile)); err == nil {
@@ -69,12 +69,12 @@ func (d *Documents) FindPython() (path, dir string, err error) {
 }
 
 // pythonAt returns the Python that a variable names.
-func pythonAt(said string) (path, dir string, err error) {
-	info, err := os.Stat(said)
+func pythonAt(named string) (path, dir string, err error) {
+	info, err := os.Stat(named)
 	if err == nil && !info.IsDir() {
-		return absolute(said, ".")
+		return absolute(named, ".")
 	}
-	path, wrong := python.Find(said)
+	path, wrong := python.Find(named)
 	if wrong != "" {
 		return "", "", fault.New(fault.NotFound, "run Python", "%s: %s", pythonVariable, wrong)
 	}

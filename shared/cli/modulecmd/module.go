@@ -157,7 +157,7 @@ func (ms *Modules) moduleInstall() *cobra.Command {
 		},
 	}
 	cmd.Flags().
-		BoolVarP(&editable, "editable", "e", false, "as it stands there: changes are seen at once")
+		BoolVarP(&editable, "editable", "e", false, "use the folder itself, so that changes apply immediately")
 	return cmd
 }
 

@@ -28,7 +28,7 @@ type Console struct {
 	Stdin   io.Reader
 	Out     io.Writer
 	Err     io.Writer
-	Telling sync.Mutex // held during writes to standard output
+	Writing sync.Mutex // held during writes to standard output
 	Lost    error      // the first error of a write to standard output
 	Code    int        // the exit code if there is no error
 
@@ -173,7 +173,7 @@ func (c *Console) None(what string, filtered bool) {
 	case filtered:
 		c.Say("no %s", what)
 	default:
-		c.Say("nothing is there; `southbound apply PATH` starts")
+		c.Say("nothing was exported yet; `southbound apply PATH` starts")
 	}
 }
 

@@ -20,7 +20,7 @@ func LeftText(n int) string {
 
 // SayUnread reports that a plan was not compared with reality.
 func SayUnread(c *Console) {
-	c.Say("machines not looked at: drift and commands that would run are not in the plan")
+	c.Say("machines were not read: the plan lacks drift and commands that would run")
 }
 
 // TooLate is the error for a timeout before an operation was done. It names the resources that were
@@ -40,7 +40,7 @@ func deletesLater(w *deploy.PlannedChange) string {
 	if !w.Deletes {
 		return ""
 	}
-	return "; its thing is deleted once that is known"
+	return "; the object is deleted when the value is known"
 }
 
 // Because returns a reason in the form that follows the action it explains.

@@ -125,7 +125,7 @@ func (f *follower) poll(ctx context.Context) {
 		if x.Finished.Add(-overlap).After(newest) {
 			newest = x.Finished.Add(-overlap)
 		}
-		f.tell(x)
+		f.show(x)
 	}
 	f.from = newest
 	maps.DeleteFunc(f.seen, func(_ string, at time.Time) bool { return at.Before(newest) })
@@ -137,11 +137,11 @@ type ranLine struct {
 	api.Action
 }
 
-// tell writes a line about an action: its changes, or the reason for its failure.
-func (f *follower) tell(x *api.Action) {
+// show writes a line about an action: its changes, or the reason for its failure.
+func (f *follower) show(x *api.Action) {
 	a := f.server
-	a.Telling.Lock() // several environments may be followed
-	defer a.Telling.Unlock()
+	a.Writing.Lock() // several environments may be followed
+	defer a.Writing.Unlock()
 	switch at := x.Finished.UTC().Format(time.RFC3339); {
 	case a.JSON:
 		a.Line(ranLine{f.env, *x})

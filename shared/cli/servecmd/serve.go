@@ -89,14 +89,14 @@ func (s *HomeServer) RunCommand() *cobra.Command {
 // stopsRunning reports when the program is asked to stop. The function it returns ends that, after
 // the report is written.
 func (s *HomeServer) stopsRunning(ctx context.Context) func() {
-	said := make(chan struct{})
+	listening := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		defer close(said)
+		defer close(listening)
 		s.Say("stopping when running calls have finished; Ctrl-C again stops immediately")
 	})
 	return func() {
 		if !stop() {
-			<-said
+			<-listening
 		}
 	}
 }

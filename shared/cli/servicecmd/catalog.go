@@ -172,7 +172,7 @@ func (sv *services) showService(s *definition.Service, more bool) {
 	if s.Version > 0 || !s.Default {
 		head += fmt.Sprintf(" version %d", s.Version)
 	}
-	sv.Printf("%s\n", said(head, s.Description))
+	sv.Printf("%s\n", described(head, s.Description))
 	facts := []string{"lifecycle " + s.Lifecycle.Name}
 	if s.Identity != nil {
 		facts = append(facts, "identity "+*s.Identity)
@@ -189,7 +189,7 @@ func (sv *services) showService(s *definition.Service, more bool) {
 	_ = w.Flush() // output keeps errors
 }
 
-func said(name string, description *string) string {
+func described(name string, description *string) string {
 	if description == nil {
 		return name
 	}

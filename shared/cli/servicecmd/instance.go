@@ -256,10 +256,10 @@ func (ic *instanceCommands) diagnosis(ctx context.Context, o api.Orders, i *orde
 	}
 	switch nothing := len(d.Failures)+len(d.Rejections) == 0; {
 	case nothing && i.Failed:
-		ic.Printf("nothing is known to be wrong with it any more; if its lifecycle leads on from "+
-			"%s, `southbound run` takes it there\n", i.State)
+		ic.Printf("the instance has no known problem now; if its lifecycle has a transfer from "+
+			"%s, `southbound run` does it\n", i.State)
 	case nothing:
-		ic.Printf("nothing is known to be wrong with it\n")
+		ic.Printf("the instance has no known problem\n")
 	}
 	ic.why(&d)
 	return nil

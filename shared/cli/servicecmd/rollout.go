@@ -67,7 +67,7 @@ func (ro *rollouts) serviceRollout() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&f.waves.Batch, "batch", "",
 		"instances in waves, such as 1,10%,100% or site/www.example,100%; stops when a wave does not go well")
-	fl.IntVar(&f.waves.Parallel, "max-parallel", 0, "move at most this many instances at once")
+	fl.IntVar(&f.waves.Parallel, "max-parallel", 0, "maximum number of instances moved concurrently")
 	f.waves.AddGate(fl)
 	fl.BoolVar(&f.back, "back", false, "bring back the instances that the last rollout has moved")
 	fl.StringVar(&f.message, "message", "", "why, for the events of the instances")

@@ -68,7 +68,7 @@ func (c *AgentCommands) pruneCommand() *cobra.Command {
 			case err != nil:
 				return err
 			case len(pruned) == 0:
-				c.None("queue is without use", true)
+				c.None("queue is unused", true)
 			case !yes && !c.JSON:
 				c.Say("nothing was removed; --yes removes these queues")
 			}

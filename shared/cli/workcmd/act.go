@@ -113,7 +113,7 @@ func (c *WorkCommands) workNow(ctx context.Context, task api.Work, f workFlags) 
 		if err := c.somethingMatches(ctx, task.Filter); err != nil {
 			return err
 		}
-		c.Say("nothing that matches is to be done")
+		c.Say("no matching resource has work")
 	}
 	if f.noWait {
 		if c.JSON {

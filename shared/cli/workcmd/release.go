@@ -46,7 +46,7 @@ func (rl *Releaser) ReleaseCommand() *cobra.Command {
 			}
 			if f.waves.Set() || len(f.waves.Gate) > 0 {
 				return fault.New(fault.Usage, "release",
-					"a version is released at once, and not in waves").
+					"a version is released in one step, and not in waves").
 					WithHint("to go back in waves, apply its documents: `southbound show %d --out DIR`, "+
 						"`southbound apply DIR --batch 1,100%%`", number)
 			}
@@ -87,8 +87,8 @@ type releaseFlags struct {
 // mayRelease rejects a release that deletes more resources than permitted. At a terminal, it asks
 // before a release that deletes resources or leaves them behind.
 func (rl *Releaser) mayRelease(ctx context.Context, number int, f releaseFlags) error {
-	_, sits := output.Terminal(rl.Stdin)
-	asks := sits && !f.yes
+	_, interactive := output.Terminal(rl.Stdin)
+	asks := interactive && !f.yes
 	if f.allowDelete < 0 && !asks {
 		return nil
 	}
