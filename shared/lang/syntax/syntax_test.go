@@ -372,9 +372,9 @@ func TestProblems(t *testing.T) {
 			"4:8 invalid_name the name of an entity begins with a capital letter | write it " +
 				"such as B",
 		}},
-		{"a wrong beginning of a loop", "for x, y in l:\n    if x:\n        a = 1\n    else:\n" +
+		{"a wrong beginning of a loop", "for x = y in l:\n    if x:\n        a = 1\n    else:\n" +
 			"        a = 2\n    end\nend\nx = = 1\n", []string{
-			"1:6 syntax expected `in`, found , | write it such as `for x in list:`",
+			"1:7 syntax expected `in`, found = | write it such as `for x in list:`",
 			"8:5 syntax expected a value, found = | ",
 		}},
 		{"a wrong beginning in a block", "for x in l:\n    if x\n        a = 1\n    else:\n" +
