@@ -178,7 +178,7 @@ func TestCommit(t *testing.T) {
 			Blocked: state.BlockedTemp, Deployed: "d", LastAt: now, LastAction: "act",
 			Reason: "why", Causes: []resource.ID{"x"}, Class: state.ClassTerminal,
 			Attempts: 4, NextAt: now, Checked: 9, Waiting: []byte("w"), Creating: "tok",
-			ChangedAt: now, SucceededAt: now, WantFacts: true},
+			ChangedAt: now, SucceededAt: now, FactsRead: 1},
 	}
 	if _, err := h.Commit(ctx, "e",
 		state.Commit{Guard: g, Rows: []state.Row{row}, Plan: true}); err != nil {

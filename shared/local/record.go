@@ -52,7 +52,7 @@ type restOfRow struct {
 	ChangedAt       int64            `cbor:"21,keyasint,omitempty"`
 	SucceededAt     int64            `cbor:"22,keyasint,omitempty"`
 	TriedAt         int64            `cbor:"23,keyasint,omitempty"`
-	WantFacts       bool             `cbor:"24,keyasint,omitempty"`
+	FactsAsked      int64            `cbor:"24,keyasint,omitempty"`
 	PossiblyChanged bool             `cbor:"25,keyasint,omitempty"`
 	Hidden          []string         `cbor:"26,keyasint,omitempty"`
 	MovedFrom       []string         `cbor:"27,keyasint,omitempty"`
@@ -62,6 +62,7 @@ type restOfRow struct {
 	Again           bool             `cbor:"31,keyasint,omitempty"`
 	Moves           int64            `cbor:"32,keyasint,omitempty"`
 	Settled         int64            `cbor:"33,keyasint,omitempty"`
+	FactsRead       int64            `cbor:"34,keyasint,omitempty"`
 }
 
 // recordOf returns the record of a row that is written with the revision rev.
@@ -74,7 +75,8 @@ func recordOf(r *state.Row, rev int64) record {
 		Deployed: r.Deployed, LastAt: nanos(r.LastAt), LastAction: r.LastAction, Reason: r.Reason,
 		Causes: r.Causes, Class: r.Class, Attempts: r.Attempts, Waiting: r.Waiting,
 		Creating: r.Creating, Notes: r.Notes, ChangedAt: nanos(r.ChangedAt),
-		SucceededAt: nanos(r.SucceededAt), TriedAt: nanos(r.TriedAt), WantFacts: r.WantFacts,
+		SucceededAt: nanos(r.SucceededAt), TriedAt: nanos(r.TriedAt), FactsAsked: r.FactsAsked,
+		FactsRead:       r.FactsRead,
 		PossiblyChanged: r.PossiblyChanged, Hidden: r.Hidden, MovedFrom: r.MovedFrom,
 		Formerly: r.Formerly, Generation: r.Generation, Observed: r.Observed, Again: r.Again,
 		Moves: r.Moves, Settled: r.Settled})
@@ -105,7 +107,7 @@ func (r *record) read(out *state.Row) error {
 		Intent: state.Intent{Lane: r.lane, Version: rest.Version, Hash: rest.Hash,
 			Generation: rest.Generation, Orphaned: rest.Orphaned, Removing: rest.Removing, Priority: rest.Priority,
 			Missing: rest.Missing, Hidden: rest.Hidden, MovedFrom: rest.MovedFrom,
-			Formerly: rest.Formerly, Moves: rest.Moves},
+			Formerly: rest.Formerly, Moves: rest.Moves, FactsAsked: rest.FactsAsked},
 		Outcome: state.Outcome{NextAt: timeOf(r.nextAt), Checked: r.checked,
 			Observed: rest.Observed, Again: rest.Again, Settled: rest.Settled, NotBefore: timeOf(rest.NotBefore), Compliance: rest.Compliance,
 			LastRun: rest.LastRun, Blocked: rest.Blocked, Deployed: rest.Deployed,
@@ -114,7 +116,7 @@ func (r *record) read(out *state.Row) error {
 			Attempts: rest.Attempts, Waiting: rest.Waiting, Creating: rest.Creating,
 			Notes: rest.Notes, ChangedAt: timeOf(rest.ChangedAt),
 			SucceededAt: timeOf(rest.SucceededAt), TriedAt: timeOf(rest.TriedAt),
-			WantFacts: rest.WantFacts, PossiblyChanged: rest.PossiblyChanged},
+			FactsRead: rest.FactsRead, PossiblyChanged: rest.PossiblyChanged},
 	}
 	if len(r.body) > 0 && r.bodySum == sumOf(r.body) {
 		out.Body = r.body

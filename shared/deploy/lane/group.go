@@ -93,7 +93,7 @@ func (b *batch) prepare(ctx context.Context, c *claim, r *run.Run) {
 		return
 	}
 	b.Runs.Resolve(ctx, r, run.Inputs{Reload: len(reload) > 0, Need: b.needOf(c),
-		First: c.row.SucceededAt.IsZero(), Facts: c.row.WantFacts, Released: b.stored.Released})
+		First: c.row.SucceededAt.IsZero(), Facts: c.row.WantFacts(), Released: b.stored.Released})
 }
 
 // markCreating records data of a run before it acts: the token of a create, the notes, and facts

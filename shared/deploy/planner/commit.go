@@ -100,7 +100,9 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 			was := *row
 			// Facts that other resources wait for were requested from the removed row: request them
 			// from this row.
-			row.WantFacts = row.WantFacts || row.Rev == 0 && p.rows[row.ID].WantFacts
+			if row.Rev == 0 && p.rows[row.ID].WantFacts() {
+				row.AskFacts()
+			}
 			if again := p.reapply[row.ID]; again(row) && toWrite(row, &was) {
 				c.Rows = append(c.Rows, *row)
 			}

@@ -64,7 +64,7 @@ func (p *resolver) askedBefore(
 	rows map[resource.ID]*state.Row,
 ) (map[resource.ID]string, error) {
 	for _, row := range rows {
-		if row.WantFacts && row.Ticket() == 0 && row.Runnable() {
+		if row.WantFacts() && row.Ticket() == 0 && row.Runnable() {
 			return p.claims(ctx)
 		}
 	}

@@ -13,22 +13,22 @@ func TestSetIsDecidedAgain(t *testing.T) {
 	p := &planning{}
 	p.reset()
 	ask := func(r *state.Row) bool {
-		was := r.WantFacts
-		r.WantFacts = true
+		was := r.WantFacts()
+		r.AskFacts()
 		return !was
 	}
 	give := func(r *state.Row) bool {
 		r.Version = 7
 		return true
 	}
-	asked := &state.Row{ID: "t::T[a,name=x]", Rev: 3, Outcome: state.Outcome{WantFacts: true}}
+	asked := &state.Row{ID: "t::T[a,name=x]", Rev: 3, Intent: state.Intent{FactsAsked: 1}}
 	p.set(asked, ask)
 	if len(p.order) != 0 {
 		t.Error("a row of which nothing changes is to be written")
 	}
 	p.set(asked, give)
 	anew := state.Row{ID: asked.ID}
-	if !p.reapply[asked.ID](&anew) || !anew.WantFacts || anew.Version != 7 {
+	if !p.reapply[asked.ID](&anew) || !anew.WantFacts() || anew.Version != 7 {
 		t.Errorf("the row that took its place is %+v", anew)
 	}
 	if before := p.before[asked.ID]; before.Version != 0 || len(p.order) != 1 {

@@ -42,6 +42,8 @@ type Intent struct {
 	Generation int64
 	// of the last or the most urgent request; it has no meaning without a ticket
 	Priority Priority
+	// FactsAsked is the number of requests for its facts.
+	FactsAsked int64
 	// MovedFrom are the lanes it was moved from since its last run, see Row.LeftLanes. Formerly are
 	// the earlier ids of its thing since then, see Row.EarlierIDs. Moves is the number of changes of
 	// both.
@@ -95,8 +97,8 @@ type Outcome struct {
 	SucceededAt time.Time
 	// TriedAt is the same time of the last run if it did not end well, or only compared; else zero.
 	TriedAt time.Time
-	// WantFacts means that its facts are requested, and no run has read them since.
-	WantFacts bool
+	// FactsRead is the number of requests for its facts that runs have answered.
+	FactsRead int64
 	// PossiblyChanged means that a run may have changed the thing without a record of the change.
 	// So the receivers of its events are notified when it is deployed next.
 	PossiblyChanged bool

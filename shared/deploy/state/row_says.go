@@ -35,6 +35,16 @@ func (r *Row) Ticket() int64 {
 	return 0
 }
 
+// WantFacts reports whether the facts of a resource are requested, and no run has read them since.
+func (r *Row) WantFacts() bool { return r.FactsAsked > r.FactsRead }
+
+// AskFacts requests the facts of a resource. A pending request stays as it is.
+func (r *Row) AskFacts() {
+	if !r.WantFacts() {
+		r.FactsAsked = r.FactsRead + 1
+	}
+}
+
 // Runnable reports whether a row may be scheduled at all.
 func (r *Row) Runnable() bool {
 	return !r.Gone && !r.Orphaned && r.Compliance != Undefined && r.Blocked != BlockedYes &&
@@ -46,7 +56,7 @@ func (r *Row) Clean() bool {
 	return r.Ticket() == 0 && r.Compliance == Compliant && r.LastRun == RunSuccess &&
 		r.Blocked == NotBlocked && r.Deployed == r.Hash &&
 		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" &&
-		!r.WantFacts &&
+		!r.WantFacts() &&
 		!r.PossiblyChanged &&
 		!r.Removing &&
 		!r.Orphaned &&

@@ -155,7 +155,7 @@ func (e *Finished) succeed(r *state.Row) {
 	}
 	r.Notes = e.Notes
 	if !e.Purged { // facts were read; those of a purged thing cannot be, and it may exist again
-		r.WantFacts = false
+		r.FactsRead = max(r.FactsRead, e.Claimed.FactsAsked)
 	}
 	r.Gone = r.Removing
 }
@@ -211,12 +211,12 @@ func (e *Finished) keep(r, was *state.Row) {
 	if was.Lane == claimed.Lane { // in the lane that it was moved to, it still has to be checked
 		r.Checked = max(r.Checked, e.Checked)
 	}
-	facts := was.WantFacts && !claimed.WantFacts
+	facts := was.FactsAsked > max(claimed.FactsAsked, was.FactsRead)
 	if facts {
 		r.Observed = was.Observed // the run did not read them
 	}
 	if facts || was.Generation > claimed.Generation {
-		r.WantFacts, r.Gone = was.WantFacts, false
+		r.Gone = false
 	}
 	if was.PossiblyChanged && !claimed.PossiblyChanged { // the record of a run was lost
 		r.PossiblyChanged = true

@@ -236,10 +236,10 @@ func TestFinishedLate(t *testing.T) {
 		"FactsWanted": {
 			reason: "a request for facts since the claim stays",
 			result: ran,
-			now:    func(r *state.Row) { r.WantFacts = true },
+			now:    func(r *state.Row) { r.FactsAsked = 1 },
 			want: func(now, counts *state.Row) {
 				*now = *counts
-				now.Observed, now.WantFacts = 0, true
+				now.Observed, now.FactsAsked = 0, 1
 			},
 		},
 		"Blocked": {

@@ -48,6 +48,9 @@ func takeOver(row *state.Row, from *state.Row) {
 		lanes = state.Union(lanes, []string{was.Lane})
 	}
 	row.Moves = max(was.Moves, from.Moves)
+	if row.WantFacts() {
+		row.FactsAsked = max(was.FactsAsked, from.FactsAsked) + 1
+	}
 	row.SetMoved(lanes, state.Union(was.EarlierIDs(), from.EarlierIDs(), []resource.ID{from.ID}))
 	row.Hidden = state.Union(was.Hidden, from.Hidden)
 	row.PossiblyChanged = was.PossiblyChanged || from.PossiblyChanged
@@ -60,11 +63,12 @@ func begin(r *state.Row) {
 	lanes := r.LeftLanes()
 	*r = state.Row{
 		ID: r.ID, Rev: r.Rev,
-		Intent: state.Intent{Body: r.Body, Lane: r.Lane, Hidden: r.Hidden, Moves: r.Moves},
+		Intent: state.Intent{Body: r.Body, Lane: r.Lane, Hidden: r.Hidden, Moves: r.Moves,
+			FactsAsked: r.FactsAsked},
 		Outcome: state.Outcome{Checked: r.Checked, Creating: r.Creating, Notes: r.KeptNotes(),
 			LastRun: state.RunNew, Blocked: state.NotBlocked, LastAt: r.LastAt,
 			LastAction: r.LastAction, ChangedAt: r.ChangedAt,
-			PossiblyChanged: r.PossiblyChanged, WantFacts: r.WantFacts, Settled: r.Settled},
+			PossiblyChanged: r.PossiblyChanged, FactsRead: r.FactsRead, Settled: r.Settled},
 	}
 	r.SetMoved(lanes, nil)
 }

@@ -43,8 +43,8 @@ func (e Requested) next(r *state.Row) []Effect {
 
 // facts schedules a resource whose facts are wanted, unless a running run reads them.
 func (e *Requested) facts(r *state.Row) []Effect {
-	asked := r.WantFacts && e.Running
-	r.WantFacts = true
+	asked := r.WantFacts() && e.Running
+	r.AskFacts()
 	if r.Ticket() != 0 || !r.Runnable() || asked {
 		return nil
 	}
@@ -77,7 +77,9 @@ func (e Overtaken) next(r *state.Row) []Effect {
 		return nil
 	}
 	r.PossiblyChanged = r.PossiblyChanged || r.SendsEvents()
-	r.WantFacts = r.WantFacts || e.Facts
+	if e.Facts {
+		r.AskFacts()
+	}
 	if !r.Runnable() {
 		return nil
 	}

@@ -121,18 +121,18 @@ func TestRequested(t *testing.T) {
 		"Facts": {
 			reason: "facts are read by a run",
 			event:  facts,
-			want:   func(r *state.Row) { r.WantFacts = true },
+			want:   func(r *state.Row) { r.FactsAsked = 1 },
 			then:   []Effect{Schedule{Priority: state.PriorityFacts}},
 		},
 		"FactsWithRun": {
 			reason: "the scheduled run reads the facts",
 			was:    scheduled,
 			event:  facts,
-			want:   func(r *state.Row) { r.WantFacts = true },
+			want:   func(r *state.Row) { r.FactsAsked = 1 },
 		},
 		"FactsBeingRead": {
 			reason: "the run under way was claimed to read them",
-			was:    func(r *state.Row) { r.WantFacts = true },
+			was:    func(r *state.Row) { r.FactsAsked = 1 },
 			event:  read,
 		},
 	})
@@ -154,7 +154,7 @@ func TestTimers(t *testing.T) {
 		"Overtaken": {
 			reason: "the later run may not have seen the change",
 			event:  Overtaken{Priority: state.PriorityUserDeploy, Facts: true},
-			want:   func(r *state.Row) { r.WantFacts = true },
+			want:   func(r *state.Row) { r.FactsAsked = 1 },
 			then:   user,
 		},
 		"OvertakenOrphan": {reason: "an orphan never runs", was: orphaned,

@@ -39,7 +39,7 @@ const (
 	isDeployed      // Deployed equals Hash
 	isOrphaned
 	isRemoving
-	wantsFacts
+	hasFactsAsked
 	hasMissing
 	hasReason
 	hasCauses
@@ -67,6 +67,7 @@ const (
 	runsAgain
 	hasMoves
 	hasSettled
+	hasFactsRead
 )
 
 // rare are the fields that few rows have.
@@ -94,7 +95,8 @@ func bitsOf(r *state.Row, intent bool) bits {
 	b.set(r.Deployed != "" && r.Deployed != r.Hash, hasDeployed)
 	b.set(r.Orphaned, isOrphaned)
 	b.set(r.Removing, isRemoving)
-	b.set(r.WantFacts, wantsFacts)
+	b.set(r.FactsAsked != 0, hasFactsAsked)
+	b.set(r.FactsRead != 0, hasFactsRead)
 	b.set(r.PossiblyChanged, isPossiblyChanged)
 	b.set(len(r.Hidden) > 0, hasHidden)
 	b.set(len(r.MovedFrom) > 0, hasMovedFrom)
@@ -150,6 +152,8 @@ func Write(w *binform.Writer, r *state.Row, intent bool) {
 	number(hasAttempts, int64(r.Attempts))
 	number(hasGeneration, r.Generation)
 	number(hasObserved, r.Observed)
+	number(hasFactsAsked, r.FactsAsked)
+	number(hasFactsRead, r.FactsRead)
 	number(hasMoves, r.Moves)
 	number(hasSettled, r.Settled)
 	number(hasPriority, int64(r.Priority))
@@ -240,7 +244,7 @@ func read(d *binform.Reader, r *state.Row) bits {
 	parts := bits(d.Uint())
 	r.Rev = d.Int()
 	r.Orphaned, r.Removing = parts&isOrphaned != 0, parts&isRemoving != 0
-	r.WantFacts, r.PossiblyChanged = parts&wantsFacts != 0, parts&isPossiblyChanged != 0
+	r.PossiblyChanged = parts&isPossiblyChanged != 0
 	if parts&hasIntent != 0 {
 		r.Version, r.Hash, r.Body = int(d.Int()), d.Hex(), d.Bytes()
 	}
@@ -254,6 +258,8 @@ func read(d *binform.Reader, r *state.Row) bits {
 	r.Attempts = int(parts.number(d, hasAttempts))
 	r.Generation = parts.number(d, hasGeneration)
 	r.Observed, r.Again = parts.number(d, hasObserved), parts&runsAgain != 0
+	r.FactsAsked = parts.number(d, hasFactsAsked)
+	r.FactsRead = parts.number(d, hasFactsRead)
 	r.Moves, r.Settled = parts.number(d, hasMoves), parts.number(d, hasSettled)
 	r.Priority = state.Priority(parts.number(d, hasPriority))
 	if parts&hasDeployed != 0 {

@@ -281,7 +281,8 @@ func freshRows(n int) []state.Row {
 // full is a row in which every field but Gone is set.
 func full(n int) state.Row {
 	r := fresh(n)
-	r.Orphaned, r.Removing, r.WantFacts, r.PossiblyChanged = true, true, true, true
+	r.Orphaned, r.Removing, r.PossiblyChanged = true, true, true
+	r.FactsAsked, r.FactsRead = 4, 1
 	r.Generation, r.Observed, r.Again = 7, 5, true
 	r.Priority, r.NotBefore = state.PriorityUserRepair, at(time.Second)
 	r.Compliance, r.LastRun, r.Blocked = state.NonCompliant, state.RunFailed, state.BlockedTemp

@@ -157,7 +157,7 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 	case a.Outcome == state.StatusFailed && have != nil && have.err != nil &&
 		row.Class != provider.ClassOf(have.err), passes && row.Class != provider.Retryable:
 		r.violate("D7", "%s failed (%s), and counts as %s", row.ID, a.Reason, row.Class)
-	case a.Outcome == state.StatusDeployed && row.WantFacts && t.books.claims[row.ID].facts &&
+	case a.Outcome == state.StatusDeployed && row.WantFacts() && t.books.claims[row.ID].facts &&
 		row.Ticket() == 0 && have != nil && !have.purged:
 		r.violate("C1", "the facts of %s were read and are still asked for", row.ID)
 	}
@@ -170,7 +170,7 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 // clean reports whether a check without findings would leave the row unchanged.
 func clean(r *state.Row) bool {
 	return asWanted(r) && r.Blocked == state.NotBlocked && r.Attempts == 0 && r.NextAt.IsZero() &&
-		r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.PossiblyChanged &&
+		r.Waiting == nil && r.Creating == "" && !r.WantFacts() && !r.PossiblyChanged &&
 		!r.Removing && !r.Orphaned && r.Reason == "" && len(r.LeftLanes()) == 0
 }
 

@@ -119,7 +119,7 @@ func reasonPlanned(r *run, t *task, row, was *state.Row, had bool, entries []fol
 	case !had, row.Hash != was.Hash, row.Lane != was.Lane, was.Orphaned,
 		was.Compliance == state.Undefined:
 		l.add(row.ID, "another intent", false)
-	case row.WantFacts && !was.WantFacts:
+	case row.WantFacts() && !was.WantFacts():
 		l.add(row.ID, "its facts", false)
 	case !asked:
 	case blocked:

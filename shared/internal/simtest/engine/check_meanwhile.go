@@ -24,7 +24,7 @@ func checkMeanwhile(r *run, t *task, row, was *state.Row) {
 	case was.Ticket() != claimed.ticket && was.Ticket() != 0 && row.Ticket() != was.Ticket():
 		r.violate("D4", "%s forgets that %s was asked for (ticket %d) while it ran (ticket %d)",
 			t.name, row.ID, was.Ticket(), claimed.ticket)
-	case was.WantFacts && !claimed.facts && !row.WantFacts:
+	case was.WantFacts() && !claimed.facts && !row.WantFacts():
 		r.violate("D4", "%s forgets that facts of %s were asked for while it ran", t.name, row.ID)
 	}
 }
@@ -179,7 +179,7 @@ func checkMoved(r *run, t *task, row, was *state.Row) {
 			t.name, row.ID)
 	}
 	asked := row.Ticket() != 0 && was.Ticket() == 0 && asWanted(was) &&
-		was.Blocked == state.NotBlocked && !row.WantFacts && row.Lane == was.Lane
+		was.Blocked == state.NotBlocked && !row.WantFacts() && row.Lane == was.Lane
 	if t.books.plain && asked && !t.books.waving && string(row.Body) != string(was.Body) &&
 		!requiresMore(row.Body, was.Body) {
 		r.violate("C1", "%s schedules %s, which is deployed and requires nothing new", t.name,

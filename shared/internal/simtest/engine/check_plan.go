@@ -156,7 +156,7 @@ func checkPlanned(r *run, t *task, row, was *state.Row) {
 	}
 	same := row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Lane == was.Lane
 	if same && asWanted(was) && was.Blocked != state.BlockedYes && was.Ticket() == 0 &&
-		row.Ticket() != 0 && !row.WantFacts &&
+		row.Ticket() != 0 && !row.WantFacts() &&
 		// a check of everything may schedule a resource whose requirements have changed
 		!t.books.waving {
 		r.violate("C1", "%s schedules %s, which has not changed and is deployed", t.name, row.ID)

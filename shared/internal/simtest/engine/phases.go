@@ -71,7 +71,7 @@ func endsPromptly(r *run) bool {
 	}
 	for id, row := range r.state.read(env).rows {
 		if t := r.world.thing(id); !row.Orphaned &&
-			(!asWanted(row) || row.Blocked != state.NotBlocked || row.WantFacts || t.drifted ||
+			(!asWanted(row) || row.Blocked != state.NotBlocked || row.WantFacts() || t.drifted ||
 				t.broken != "") {
 			return false
 		}

@@ -221,7 +221,7 @@ func checkNotTargeted(
 			r.violate("target", "%s changes %s, which is not targeted", t.name, row.ID)
 		case row.Ticket() != was.Ticket() && was.Ticket() == 0 && asWanted(&was) &&
 			was.Blocked == state.NotBlocked && string(row.Body) == string(was.Body) &&
-			!row.WantFacts &&
+			!row.WantFacts() &&
 			!t.books.waving:
 			r.violate("target", "%s asks for %s, which is not targeted", t.name, row.ID)
 		}
