@@ -173,20 +173,20 @@ func TestPurgeIsHeardLate(t *testing.T) {
 	}
 }
 
-// TestNotesOfAReload pins that a reload that is owed is stored, and kept by a row that begins anew.
-func TestNotesOfAReload(t *testing.T) {
+// TestOwedReload pins that purges add up to one reload, until a run has followed all of them.
+func TestOwedReload(t *testing.T) {
 	t.Parallel()
-	row := state.Row{
-		ID:      resource.ID("x"),
-		Outcome: state.Outcome{Notes: (&state.Notes{Written: map[string]string{"a": "w"}}).Encode()},
-	}
+	row := state.Row{ID: "x"}
 	row.LeaveBehind("b", "c")
 	row.LeaveBehind("b", "a")
-	if n := state.DecodeNotes(row.Notes); !slices.Equal(n.Left, []resource.ID{"a", "b", "c"}) ||
-		n.Written["a"] != "w" {
-		t.Errorf("%+v", n)
+	if left := row.LeftBehind(); !slices.Equal(left, []resource.ID{"a", "b", "c"}) {
+		t.Errorf("reloads for %v", left)
 	}
-	if row.Notes = row.KeptNotes(); len(row.LeftBehind()) != 3 {
-		t.Error("it is forgotten with a new intent")
+	if row.Reloaded = row.Purges; row.LeftBehind() != nil {
+		t.Error("reloads again")
+	}
+	row.LeaveBehind("d")
+	if left := row.LeftBehind(); !slices.Equal(left, []resource.ID{"d"}) {
+		t.Errorf("reloads for %v", left)
 	}
 }

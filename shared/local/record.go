@@ -63,6 +63,9 @@ type restOfRow struct {
 	Moves           int64            `cbor:"32,keyasint,omitempty"`
 	Settled         int64            `cbor:"33,keyasint,omitempty"`
 	FactsRead       int64            `cbor:"34,keyasint,omitempty"`
+	Purged          []resource.ID    `cbor:"35,keyasint,omitempty"`
+	Purges          int64            `cbor:"36,keyasint,omitempty"`
+	Reloaded        int64            `cbor:"37,keyasint,omitempty"`
 }
 
 // recordOf returns the record of a row that is written with the revision rev.
@@ -79,7 +82,7 @@ func recordOf(r *state.Row, rev int64) record {
 		FactsRead:       r.FactsRead,
 		PossiblyChanged: r.PossiblyChanged, Hidden: r.Hidden, MovedFrom: r.MovedFrom,
 		Formerly: r.Formerly, Generation: r.Generation, Observed: r.Observed, Again: r.Again,
-		Moves: r.Moves, Settled: r.Settled})
+		Moves: r.Moves, Settled: r.Settled, Purged: r.Purged, Purges: r.Purges, Reloaded: r.Reloaded})
 	out.sum = out.checksum()
 	return out
 }
@@ -107,9 +110,10 @@ func (r *record) read(out *state.Row) error {
 		Intent: state.Intent{Lane: r.lane, Version: rest.Version, Hash: rest.Hash,
 			Generation: rest.Generation, Orphaned: rest.Orphaned, Removing: rest.Removing, Priority: rest.Priority,
 			Missing: rest.Missing, Hidden: rest.Hidden, MovedFrom: rest.MovedFrom,
-			Formerly: rest.Formerly, Moves: rest.Moves, FactsAsked: rest.FactsAsked},
+			Formerly: rest.Formerly, Moves: rest.Moves, FactsAsked: rest.FactsAsked,
+			Purged: rest.Purged, Purges: rest.Purges},
 		Outcome: state.Outcome{NextAt: timeOf(r.nextAt), Checked: r.checked,
-			Observed: rest.Observed, Again: rest.Again, Settled: rest.Settled, NotBefore: timeOf(rest.NotBefore), Compliance: rest.Compliance,
+			Observed: rest.Observed, Again: rest.Again, Settled: rest.Settled, Reloaded: rest.Reloaded, NotBefore: timeOf(rest.NotBefore), Compliance: rest.Compliance,
 			LastRun: rest.LastRun, Blocked: rest.Blocked, Deployed: rest.Deployed,
 			LastAt: timeOf(rest.LastAt), LastAction: rest.LastAction,
 			Reason: rest.Reason, Causes: rest.Causes, Class: rest.Class,

@@ -87,9 +87,6 @@ func (r *Run) unwritten() {
 // written returns the notes of a run that ended well.
 func (r *Run) written() []byte {
 	n := state.Notes{}
-	if r.ReportOnly { // it was only compared
-		n.Left = r.notes.Left
-	}
 	if names := r.writeOnly(); len(names) > 0 && !r.want.Purged {
 		n.Written = make(map[string]string, len(names))
 		for _, name := range names {

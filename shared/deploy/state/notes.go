@@ -1,10 +1,6 @@
 package state
 
-import (
-	"slices"
-
-	"southbound/shared/resource"
-)
+import "southbound/shared/resource"
 
 // Notes are the data that runs of a resource leave to later runs, besides the state vector; see
 // Row.Notes.
@@ -17,9 +13,6 @@ type Notes struct {
 	// Deleting means that the state to give back to the handler belongs to a delete before a
 	// create.
 	Deleting bool
-	// Left are former requirements of the resource whose events it received, and that have been
-	// purged since its last success. No row records these changes.
-	Left []resource.ID
 }
 
 // The members of notes as they are stored.
@@ -27,12 +20,11 @@ const (
 	noteWritten  = "written"
 	noteOld      = "old"
 	noteDeleting = "deleting"
-	noteLeft     = "left"
 )
 
 // Encode returns the stored form of notes; nil: there are none.
 func (n *Notes) Encode() []byte {
-	if len(n.Written) == 0 && len(n.Old) == 0 && !n.Deleting && len(n.Left) == 0 {
+	if len(n.Written) == 0 && len(n.Old) == 0 && !n.Deleting {
 		return nil
 	}
 	m := map[string]any{}
@@ -52,13 +44,6 @@ func (n *Notes) Encode() []byte {
 	}
 	if n.Deleting {
 		m[noteDeleting] = true
-	}
-	if len(n.Left) > 0 {
-		left := make([]any, len(n.Left))
-		for i, id := range n.Left {
-			left[i] = string(id)
-		}
-		m[noteLeft] = left
 	}
 	b, err := resource.CanonicalValue(m)
 	if err != nil {
@@ -90,36 +75,14 @@ func DecodeNotes(b []byte) Notes {
 		}
 	}
 	n.Deleting, _ = m[noteDeleting].(bool)
-	left, _ := m[noteLeft].([]any)
-	for _, id := range left {
-		if text, ok := id.(string); ok {
-			n.Left = append(n.Left, resource.ID(text))
-		}
-	}
 	return n
 }
 
-// LeftBehind returns the resources for whose purge the next run reloads.
-func (o *Outcome) LeftBehind() []resource.ID {
-	if len(o.Notes) == 0 {
-		return nil
-	}
-	return DecodeNotes(o.Notes).Left
-}
-
-// LeaveBehind records that the next run reloads for the purge of resources.
-func (o *Outcome) LeaveBehind(ids ...resource.ID) {
-	n := DecodeNotes(o.Notes)
-	n.Left = slices.Compact(slices.Sorted(slices.Values(slices.Concat(n.Left, ids))))
-	o.Notes = n.Encode()
-}
-
-// KeptNotes returns the notes that still hold when a row is reset: the things to delete, and the
-// purges for which it owes a reload.
+// KeptNotes returns the notes that still hold when a row is reset: the things to delete.
 func (o *Outcome) KeptNotes() []byte {
 	if len(o.Notes) == 0 {
 		return nil
 	}
 	n := DecodeNotes(o.Notes)
-	return (&Notes{Old: n.Old, Left: n.Left}).Encode()
+	return (&Notes{Old: n.Old}).Encode()
 }

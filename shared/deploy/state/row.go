@@ -24,6 +24,8 @@ type Row struct {
 
 // Intent is the part of a row that only planners write: the desired state and the schedule. A worker
 // writes it as it has read it.
+//
+// Large: it is a stored record, written as one.
 type Intent struct {
 	Lane     string // where it runs: its agent's name, "/" and a number; see LaneOf
 	Version  int    // the version that brought this intent
@@ -44,6 +46,10 @@ type Intent struct {
 	Priority Priority
 	// FactsAsked is the number of requests for its facts.
 	FactsAsked int64
+	// Purged are requirements that left the model and were purged, see Row.LeftBehind. Purges is the
+	// number of these purges.
+	Purged []resource.ID
+	Purges int64
 	// MovedFrom are the lanes it was moved from since its last run, see Row.LeftLanes. Formerly are
 	// the earlier ids of its thing since then, see Row.EarlierIDs. Moves is the number of changes of
 	// both.
@@ -72,6 +78,8 @@ type Outcome struct {
 	// Again means that the resource has to run again without a request: its last run is in progress,
 	// or was moot.
 	Again bool
+	// Reloaded is the number of purges that successful runs have followed.
+	Reloaded int64
 	// Settled is the value of Moves when the last run ended.
 	Settled int64
 

@@ -45,6 +45,21 @@ func (r *Row) AskFacts() {
 	}
 }
 
+// LeftBehind returns former requirements of a resource whose events it received, and that were purged
+// since its last success. The next run reloads for them, since their rows are gone.
+func (r *Row) LeftBehind() []resource.ID {
+	if r.Purges <= r.Reloaded {
+		return nil
+	}
+	return r.Purged
+}
+
+// LeaveBehind records that the next run reloads for the purge of resources.
+func (r *Row) LeaveBehind(ids ...resource.ID) {
+	r.Purged = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.LeftBehind(), ids))))
+	r.Purges = max(r.Purges, r.Reloaded) + 1
+}
+
 // Runnable reports whether a row may be scheduled at all.
 func (r *Row) Runnable() bool {
 	return !r.Gone && !r.Orphaned && r.Compliance != Undefined && r.Blocked != BlockedYes &&
@@ -159,7 +174,7 @@ func (r *Row) Same(o *Row) bool {
 	a, b := *r, *o
 	for _, x := range []*Row{&a, &b} { // compared below, or derived from compared fields
 		x.Missing, x.Causes, x.Waiting, x.Hidden, x.MovedFrom = nil, nil, nil, nil, nil
-		x.Formerly = nil
+		x.Formerly, x.Purged = nil, nil
 		x.NotBefore, x.LastAt, x.NextAt, x.ChangedAt, x.SucceededAt = time.Time{}, time.Time{},
 			time.Time{}, time.Time{}, time.Time{}
 		x.TriedAt = time.Time{}

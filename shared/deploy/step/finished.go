@@ -154,6 +154,9 @@ func (e *Finished) succeed(r *state.Row) {
 		return
 	}
 	r.Notes = e.Notes
+	if !e.ReportOnly {
+		r.Reloaded = max(r.Reloaded, e.Claimed.Purges)
+	}
 	if !e.Purged { // facts were read; those of a purged thing cannot be, and it may exist again
 		r.FactsRead = max(r.FactsRead, e.Claimed.FactsAsked)
 	}
@@ -220,12 +223,6 @@ func (e *Finished) keep(r, was *state.Row) {
 	}
 	if was.PossiblyChanged && !claimed.PossiblyChanged { // the record of a run was lost
 		r.PossiblyChanged = true
-	}
-	known := claimed.LeftBehind()
-	for _, id := range was.LeftBehind() {
-		if !slices.Contains(known, id) { // it has been purged since this run began
-			r.LeaveBehind(id)
-		}
 	}
 	if was.Blocked == state.BlockedYes {
 		r.Blocked, r.Causes, r.Reason = was.Blocked, was.Causes, was.Reason

@@ -48,6 +48,9 @@ func takeOver(row *state.Row, from *state.Row) {
 		lanes = state.Union(lanes, []string{was.Lane})
 	}
 	row.Moves = max(was.Moves, from.Moves)
+	if len(row.LeftBehind()) > 0 {
+		row.Purges = max(was.Purges, from.Purges) + 1
+	}
 	if row.WantFacts() {
 		row.FactsAsked = max(was.FactsAsked, from.FactsAsked) + 1
 	}
@@ -64,11 +67,12 @@ func begin(r *state.Row) {
 	*r = state.Row{
 		ID: r.ID, Rev: r.Rev,
 		Intent: state.Intent{Body: r.Body, Lane: r.Lane, Hidden: r.Hidden, Moves: r.Moves,
-			FactsAsked: r.FactsAsked},
+			FactsAsked: r.FactsAsked, Purged: r.Purged, Purges: r.Purges},
 		Outcome: state.Outcome{Checked: r.Checked, Creating: r.Creating, Notes: r.KeptNotes(),
 			LastRun: state.RunNew, Blocked: state.NotBlocked, LastAt: r.LastAt,
 			LastAction: r.LastAction, ChangedAt: r.ChangedAt,
-			PossiblyChanged: r.PossiblyChanged, FactsRead: r.FactsRead, Settled: r.Settled},
+			PossiblyChanged: r.PossiblyChanged, FactsRead: r.FactsRead, Settled: r.Settled,
+			Reloaded: r.Reloaded},
 	}
 	r.SetMoved(lanes, nil)
 }

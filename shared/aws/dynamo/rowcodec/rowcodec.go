@@ -68,11 +68,14 @@ const (
 	hasMoves
 	hasSettled
 	hasFactsRead
+	hasPurged
+	hasPurges
+	hasReloaded
 )
 
 // rare are the fields that few rows have.
 const rare = hasMissing | hasReason | hasCauses | hasClass | hasWaiting | hasCreating | hasHidden |
-	hasMovedFrom | hasNotes | hasFormerly
+	hasMovedFrom | hasNotes | hasFormerly | hasPurged
 
 // number reads the number of a bit. If the bit is not set, it returns 0.
 func (b bits) number(d *binform.Reader, bit bits) int64 {
@@ -114,6 +117,9 @@ func bitsOf(r *state.Row, intent bool) bits {
 	b.set(r.Observed != 0, hasObserved)
 	b.set(r.Again, runsAgain)
 	b.set(r.Moves != 0, hasMoves)
+	b.set(len(r.Purged) > 0, hasPurged)
+	b.set(r.Purges != 0, hasPurges)
+	b.set(r.Reloaded != 0, hasReloaded)
 	b.set(r.Settled != 0, hasSettled)
 	b.set(r.Priority != 0, hasPriority)
 	b.set(!r.LastAt.IsZero(), hasLastAt)
@@ -154,6 +160,8 @@ func Write(w *binform.Writer, r *state.Row, intent bool) {
 	number(hasObserved, r.Observed)
 	number(hasFactsAsked, r.FactsAsked)
 	number(hasFactsRead, r.FactsRead)
+	number(hasPurges, r.Purges)
+	number(hasReloaded, r.Reloaded)
 	number(hasMoves, r.Moves)
 	number(hasSettled, r.Settled)
 	number(hasPriority, int64(r.Priority))
@@ -209,6 +217,9 @@ func writeRare(w *binform.Writer, r *state.Row, has bits) {
 	if has&hasFormerly != 0 {
 		binform.WriteTexts(w, r.Formerly)
 	}
+	if has&hasPurged != 0 {
+		binform.WriteTexts(w, r.Purged)
+	}
 }
 
 // Stored is a decoded row. Fields that its bits omit come from the previous row.
@@ -260,6 +271,7 @@ func read(d *binform.Reader, r *state.Row) bits {
 	r.Observed, r.Again = parts.number(d, hasObserved), parts&runsAgain != 0
 	r.FactsAsked = parts.number(d, hasFactsAsked)
 	r.FactsRead = parts.number(d, hasFactsRead)
+	r.Purges, r.Reloaded = parts.number(d, hasPurges), parts.number(d, hasReloaded)
 	r.Moves, r.Settled = parts.number(d, hasMoves), parts.number(d, hasSettled)
 	r.Priority = state.Priority(parts.number(d, hasPriority))
 	if parts&hasDeployed != 0 {
@@ -321,5 +333,8 @@ func readRare(d *binform.Reader, r *state.Row, has bits) {
 	}
 	if has&hasFormerly != 0 {
 		r.Formerly = binform.ReadTexts[resource.ID](d)
+	}
+	if has&hasPurged != 0 {
+		r.Purged = binform.ReadTexts[resource.ID](d)
 	}
 }

@@ -283,6 +283,7 @@ func full(n int) state.Row {
 	r := fresh(n)
 	r.Orphaned, r.Removing, r.PossiblyChanged = true, true, true
 	r.FactsAsked, r.FactsRead = 4, 1
+	r.Purged, r.Purges, r.Reloaded = []resource.ID{id(5)}, 8, 6
 	r.Generation, r.Observed, r.Again = 7, 5, true
 	r.Priority, r.NotBefore = state.PriorityUserRepair, at(time.Second)
 	r.Compliance, r.LastRun, r.Blocked = state.NonCompliant, state.RunFailed, state.BlockedTemp
