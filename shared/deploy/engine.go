@@ -92,7 +92,7 @@ func defaultSizes(s Sizes) Sizes {
 type Engine struct {
 	Config
 	graphs *version.Graphs
-	known  *planner.Contents
+	known  *version.ContentsCache
 	views  *lane.Views
 	caches run.Caches
 }
@@ -100,7 +100,7 @@ type Engine struct {
 // New returns an engine.
 func New(c Config) *Engine {
 	c.Sizes = defaultSizes(c.Sizes)
-	return &Engine{Config: c, graphs: version.NewGraphs(c.Files), known: planner.NewContents(),
+	return &Engine{Config: c, graphs: version.NewGraphs(c.Files), known: version.NewContentsCache(),
 		views: lane.NewViews()}
 }
 

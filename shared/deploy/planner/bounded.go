@@ -19,8 +19,8 @@ import (
 type bounded struct {
 	*exporting
 	last    state.Version
-	known   *contents      // the index of the version; nil: none
-	graph   *version.Graph // in force
+	known   *version.Contents // the index of the version; nil: none
+	graph   *version.Graph    // in force
 	agents  map[string]resource.Agent
 	read    map[int]*version.Lines // the chunks that were read
 	list    []resource.Resource    // the resources that the edit puts
@@ -42,9 +42,6 @@ func (p *exporting) bounded(ctx context.Context, last state.Version) (*bounded, 
 	known, err := p.pl.readContents(ctx, &last)
 	if err != nil {
 		return nil, err
-	}
-	if known != nil && len(known.sums) != len(last.Chunks) {
-		known = nil
 	}
 	graph, err := p.inForce(ctx)
 	if err != nil {
@@ -86,6 +83,34 @@ func (s *bounded) chunk(ctx context.Context, b int) (*version.Lines, error) {
 	return s.read[b], err
 }
 
+// relates identifies the program and the types that define the relations of resources; "": they are
+// unknown. Contents that another program stored are not used.
+func relates(pl *Config) string {
+	if pl.Pack == "" {
+		return ""
+	}
+	return pl.Pack + "-" + pl.Types.Digest()
+}
+
+// readContents returns the contents of a version, from the cache or as stored with it; nil if there
+// are none.
+func (pl *Config) readContents(
+	ctx context.Context, v *state.Version,
+) (*version.Contents, error) {
+	x := pl.Contents.Get(v.Digest)
+	if x == nil {
+		var err error
+		if x, err = version.ReadContents(ctx, pl.Files, v, relates(pl)); err != nil {
+			return nil, err
+		}
+		pl.Contents.Keep(v.Digest, x)
+	}
+	if x == nil || len(x.Sums) != len(v.Chunks) {
+		return nil, nil
+	}
+	return x, nil
+}
+
 // fetch reads the chunks of resources.
 func (s *bounded) fetch(ctx context.Context, of []resource.Resource) error {
 	var chunks []int
@@ -113,7 +138,7 @@ func (s *bounded) readChunks(ctx context.Context, chunks []int) error {
 // sums returns the sums of the texts of all chunks. Without an index, it reads all chunks.
 func (s *bounded) sums(ctx context.Context) ([][sha256.Size]byte, error) {
 	if s.known != nil {
-		return slices.Clone(s.known.sums), nil
+		return slices.Clone(s.known.Sums), nil
 	}
 	chunks := make([]int, len(s.last.Chunks))
 	for b := range chunks {
@@ -150,10 +175,10 @@ func (s *bounded) next(ctx context.Context, x Export, v state.Version) (next, er
 	if v.Digest == s.last.Digest {
 		return next{version: s.last, last: s.last, delta: d}, nil
 	}
-	known := s.others.changed(nil, marksOf(s.pl.Checker, s.reached, pointers(s.list), len(sums)))
+	known := s.others.Changed(nil, version.MarksOf(s.pl.Checker, s.reached, pointers(s.list), len(sums)))
 	if known != nil {
-		known.sums = sums
-		v.Files, known = s.files(known), known.folded()
+		known.Sums = sums
+		v.Files, known = s.files(known), known.Folded()
 	}
 	return next{version: v, last: s.last, fresh: true, blobs: blobs, delta: d, contents: known}, nil
 }
@@ -193,18 +218,18 @@ func replacedSets(sets, gone, more []string) []string {
 }
 
 // files returns the files of the version, given its contents.
-func (s *bounded) files(now *contents) []string {
+func (s *bounded) files(now *version.Contents) []string {
 	out := slices.Clone(s.last.Files)
 	for i := range s.list {
-		for _, hash := range filesOf(&s.list[i]) {
+		for _, hash := range version.FilesOf(&s.list[i]) {
 			if at, there := slices.BinarySearch(out, hash); !there {
 				out = slices.Insert(out, at, hash)
 			}
 		}
 	}
 	for _, r := range s.was {
-		for _, hash := range filesOf(r) {
-			if at, there := slices.BinarySearch(out, hash); there && !now.has(refersTo(hash)) {
+		for _, hash := range version.FilesOf(r) {
+			if at, there := slices.BinarySearch(out, hash); there && !now.Has(version.RefersTo(hash)) {
 				out = slices.Delete(out, at, at+1)
 			}
 		}

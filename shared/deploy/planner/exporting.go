@@ -23,7 +23,7 @@ type next struct {
 	delta         *delta               // the differences, if known; then there are no entries
 	// the entries of the version in force, if the edit has read them
 	base     map[resource.ID]version.Entry
-	contents *contents // its contents to cache; nil: none
+	contents *version.Contents // its contents to cache; nil: none
 }
 
 // exporting is the part of an export that is serialised with other exports.
@@ -90,8 +90,8 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 		out.base = e.entries
 	}
 	if x.Partial && !set.unsettled {
-		out.contents = contentsOf(p.pl.Checker, model.TargetsOf(set.agents, true), set.resources,
-			sums, p.pl.Contents.get(last.Digest))
+		out.contents = version.ContentsOf(p.pl.Checker, model.TargetsOf(set.agents, true), set.resources,
+			sums, p.pl.Contents.Get(last.Digest))
 	}
 	return out, nil
 }
@@ -158,7 +158,7 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 	if err := p.storeVersion(ctx, next); err != nil {
 		return Exported{}, err
 	}
-	p.pl.Contents.keep(v.Digest, next.contents)
+	p.pl.Contents.Keep(v.Digest, next.contents)
 	out.Changed, out.Removed = diff.changed, diff.removed
 	out.LeftBehind, out.FirstLeft = leftBehind(p)
 	out.Moved, out.Moves = p.moves.first()
@@ -265,10 +265,9 @@ func (p *exporting) retry(ctx context.Context, ids []resource.ID) (bool, error) 
 func (p *exporting) storeVersion(ctx context.Context, next next) error {
 	v, last, blobs := next.version, next.last, next.blobs
 	if x := next.contents; x != nil && next.fresh && relates(&p.pl.Config) != "" {
-		v.Contents = x.stored(relates(&p.pl.Config))
-		if x.made || x.file != "" && (last.Contents == nil || last.Contents.Base != x.file) {
-			blobs = append(slices.Clone(blobs), x.blob())
-		}
+		var more []state.Blob
+		v.Contents, more = x.Stored(relates(&p.pl.Config), last.Contents)
+		blobs = slices.Concat(blobs, more)
 	}
 	if p.mending {
 		if err := p.storeAgain(ctx, blobs); err != nil {

@@ -24,7 +24,7 @@ type Config struct {
 	Files     state.Files
 	Secrets   state.Secrets
 	Graphs    *version.Graphs
-	Contents  *Contents
+	Contents  *version.ContentsCache
 	Checker   *model.Checker
 	Runs      *run.Runner
 	Types     *schema.Registry

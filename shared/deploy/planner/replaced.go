@@ -15,9 +15,9 @@ type before struct {
 	sets    []string // changed sets that exist there, sorted
 	was     map[resource.ID]*resource.Resource
 	entries map[resource.ID]version.Entry
-	others  *contents     // the contents of all other sets, and of the shared set
-	stays   bool          // all nodes of the graph stay
-	done    []resource.ID // nodes of resources that left an earlier version and are purged by now
+	others  *version.Contents // the contents of all other sets, and of the shared set
+	stays   bool              // all nodes of the graph stay
+	done    []resource.ID     // nodes of resources that left an earlier version and are purged by now
 }
 
 // purges collects the resources that left an earlier version. It declines unless all of them are
@@ -48,7 +48,7 @@ func (s *bounded) find(ctx context.Context, x Export) error {
 	s.sets = slices.Compact(s.sets)
 	for _, set := range s.sets {
 		for b := range s.last.Chunks {
-			if !s.known.has(isIn(set, b)) {
+			if !s.known.Has(version.IsIn(set, b)) {
 				continue
 			}
 			lines, err := s.chunk(ctx, b)
@@ -77,7 +77,7 @@ func (s *bounded) leaveOut() {
 	for _, r := range s.was {
 		was = append(was, r)
 	}
-	s.others = s.known.changed(marksOf(s.pl.Checker, s.reached, was, len(s.last.Chunks)), nil)
+	s.others = s.known.Changed(version.MarksOf(s.pl.Checker, s.reached, was, len(s.last.Chunks)), nil)
 }
 
 // joined declines if resources that were in the sets have relations to other resources that change,
@@ -93,7 +93,7 @@ func (s *bounded) joined(ctx context.Context, _ Export) error {
 		purged := r.Purged || now != nil && now.Purged
 		required, requires = required || len(from) > 0, requires || len(to) > 0
 		if len(from) > 0 && (purged || now == nil) ||
-			now == nil && s.others.has(relatesTo(id)) {
+			now == nil && s.others.Has(version.RelatesTo(id)) {
 			return ErrWhole
 		}
 		for _, other := range s.pl.Checker.Related(r) {

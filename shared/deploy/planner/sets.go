@@ -119,17 +119,17 @@ func (s *bounded) concerns(r *resource.Resource) bool {
 	names, shared := s.pl.Checker.ThingsOf(r, s.reached)
 	all, _ := s.pl.Checker.DescribesAll(r)
 	for _, of := range names {
-		if !shared && s.others.has(standsFor(of)) || all && s.others.has(partOf(of)) {
+		if !shared && s.others.Has(version.StandsFor(of)) || all && s.others.Has(version.PartOf(of)) {
 			return true
 		}
 	}
-	if of, is := s.pl.Checker.PartOf(r, s.reached); is && s.others.has(wholeOf(of)) {
+	if of, is := s.pl.Checker.PartOf(r, s.reached); is && s.others.Has(version.WholeOf(of)) {
 		return true
 	}
 	if s.was[r.ID] != nil {
-		return s.others.has(tiedTo(r.ID))
+		return s.others.Has(version.TiedTo(r.ID))
 	}
-	return s.graph.Node(r.ID) >= 0 || s.others.has(relatesTo(r.ID))
+	return s.graph.Node(r.ID) >= 0 || s.others.Has(version.RelatesTo(r.ID))
 }
 
 // same declines a resource of no set that differs from the version.
