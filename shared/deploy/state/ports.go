@@ -15,9 +15,24 @@ import (
 // documents otherwise, its errors are of the kinds Unavailable (nothing or everything may have
 // happened: read again), NotFound, Conflict, Fenced, Full, Damaged.
 //
-// It has so many methods because all of them concern one set of records, which a commit changes
-// atomically. A home cannot implement a part of them without the others.
+// A home implements all of its ports together, since they concern one set of records, which a commit
+// changes atomically.
 type State interface {
+	EnvironmentState
+	AgentState
+	Leases
+	RowState
+	LogState
+
+	// Commit applies c; see Commit.
+	Commit(ctx context.Context, env string, c Commit) (Committed, error)
+
+	// Outbox returns up to limit entries, oldest first.
+	Outbox(ctx context.Context, env string, limit int) ([]Outbox, error)
+}
+
+// EnvironmentState reads environments and their versions.
+type EnvironmentState interface {
 	// Env returns the environment; a new one has only its name and Rev 0.
 	Env(ctx context.Context, env string) (Env, error)
 	// Envs returns the names of all environments, sorted.
@@ -26,7 +41,10 @@ type State interface {
 	// Versions returns the versions with these numbers, or all in ascending order when none is
 	// given. Unknown ones are left out.
 	Versions(ctx context.Context, env string, numbers ...int) ([]Version, error)
+}
 
+// AgentState reads and pauses agents.
+type AgentState interface {
 	// Agents returns the agents of an environment by name: those of these names, or all when none
 	// is given. Unknown ones are left out.
 	Agents(ctx context.Context, env string, names ...string) (map[string]Agent, error)
@@ -37,7 +55,10 @@ type State interface {
 	// Halt sets or clears the halt of the environment, with the same guarantee for all its agents.
 	// PlanSeq grows.
 	Halt(ctx context.Context, env string, halted bool) error
+}
 
+// Leases are the leases of an environment.
+type Leases interface {
 	// Acquire takes the lease of key for holder until the given time. It does so if the lease is
 	// free, expired at now, already held by holder, or held by a process known to be dead;
 	// otherwise it returns Busy. The fence grows with every Acquire. If the previous holder ended
@@ -49,7 +70,10 @@ type State interface {
 	Release(ctx context.Context, env string, l Lease) error
 	// Leases returns the leases of an environment, held or not.
 	Leases(ctx context.Context, env string) ([]Lease, error)
+}
 
+// RowState reads the rows and schedules of an environment.
+type RowState interface {
 	// Rows returns the rows of these ids in any order; unknown ids are left out.
 	Rows(ctx context.Context, env string, ids []resource.ID) ([]Row, error)
 	// LaneRows returns rows of one lane: those with a ticket, or all.
@@ -69,13 +93,10 @@ type State interface {
 	// Counts returns the number of rows by status without reading their bodies. StatusDeploying is
 	// not among them.
 	Counts(ctx context.Context, env string) (map[Status]int, error)
+}
 
-	// Commit applies c; see Commit.
-	Commit(ctx context.Context, env string, c Commit) (Committed, error)
-
-	// Outbox returns up to limit entries, oldest first.
-	Outbox(ctx context.Context, env string, limit int) ([]Outbox, error)
-
+// LogState reads parameters and actions.
+type LogState interface {
 	// Parameters returns parameters and facts that match q, sorted by Of, then Name.
 	Parameters(ctx context.Context, env string, q ParameterQuery) ([]Parameter, error)
 
