@@ -339,7 +339,7 @@ func TestExportAsksNoHandler(t *testing.T) {
 	event := strings.Replace(get("/v1/environments/prod/plans"), `"GET"`, `"POST"`, 1)
 	a := f.invoke(strings.Replace(event, `"headers":{`,
 		`"body":"{\"chunks\":[],\"read\":true}","headers":{"content-type":"application/json",`, 1))
-	if !strings.Contains(a.body, "ask the function of the API") {
+	if !strings.Contains(a.body, "send the request to the function of the API") {
 		t.Errorf("%+v", a)
 	}
 }

@@ -111,15 +111,15 @@ func TestRefusedByLambda(t *testing.T) {
 	}{
 		{403, `{"message":"The security token included in the request is expired"}`,
 			"the answer is 403 Forbidden: The security token included in the request is expired",
-			"check credentials"},
+			"check the credentials"},
 		{403, `{"Message":"Forbidden. See the documentation."}`,
-			"403 Forbidden: Forbidden. See the documentation.", "right to invoke the function"},
+			"403 Forbidden: Forbidden. See the documentation.", "permission to invoke the function"},
 		{403, `{"Message":"` + strings.Repeat("long ", 1000) + `"}`, "long …", ""},
 		{403, `{"Message":"\u001b[31mred"}`, "403 Forbidden: [31mred", ""},
 		{403, `<html>`, "the answer is 403 Forbidden", ""},
 		{429, `{"Reason":"ReservedFunctionConcurrentInvocationLimitExceeded","Type":"User",` +
 			`"message":"Rate Exceeded."}`, "429 Too Many Requests: Rate Exceeded.",
-			"run at once"},
+			"concurrent functions"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(
 			func(w http.ResponseWriter, _ *http.Request) {

@@ -127,7 +127,7 @@ func TestRepeatedMembers(t *testing.T) {
 		{"unknown", "POST", customers, `{"something_new": 1, "attributes": {"name": "e"}}`, 422,
 			`body.something_new`},
 		{"twice", "POST", customers, `{"service_entity": "customer", "service_entity": "customer",
-			"attributes": {"name": "e"}}`, 400, `there twice`},
+			"attributes": {"name": "e"}}`, 400, `occurs twice`},
 		{"no JSON", "POST", customers, `{"service_entity": "customer"`, 400, `not valid JSON`},
 		{"more than JSON", "POST", customers, `{"attributes": {"name": "e"}} x`, 400,
 			`not valid JSON`},

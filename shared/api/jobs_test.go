@@ -251,7 +251,7 @@ func TestJobStartsAreLost(t *testing.T) {
 		"never taken up",
 		j.state(jobID(2)),
 		api.JobFailed,
-		"begun 5 times, and ended each time without a word",
+		"started 5 times and sent no result",
 	)
 	if len(j.starts) != 5 {
 		t.Errorf("%d starts", len(j.starts))
@@ -259,7 +259,7 @@ func TestJobStartsAreLost(t *testing.T) {
 	for range 5 {
 		j.work(time.Minute) // of a job that is over
 	}
-	j.wants("later", j.state(jobID(2)), api.JobFailed, "without a word")
+	j.wants("later", j.state(jobID(2)), api.JobFailed, "sent no result")
 }
 
 // hang makes the first comparison of what is on an agent wait until release is called.

@@ -60,7 +60,7 @@ func TestWaitedWithoutJobs(t *testing.T) {
 	w.service.Jobs = nil
 	resp, text := w.ask(t, "POST", "/v1/environments/e/plans", `{"chunks":[],"read":true}`)
 	if resp.StatusCode != http.StatusNotImplemented ||
-		!strings.Contains(text, "ask the function of the API") {
+		!strings.Contains(text, "send the request to the function of the API") {
 		t.Errorf("%d %s", resp.StatusCode, text)
 	}
 }

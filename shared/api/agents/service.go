@@ -46,7 +46,7 @@ func (s *Service) Agents(ctx context.Context, env string) ([]Agent, error) {
 	var unserved map[string]time.Duration
 	if s.Unserved != nil {
 		if unserved, err = s.Unserved(ctx, env); err != nil {
-			return nil, fault.Wrap(fault.Unknown, "list agents that nobody serves", err)
+			return nil, fault.Wrap(fault.Unknown, "list unserved agents", err)
 		}
 	}
 	out := make([]Agent, 0, len(agents))

@@ -132,7 +132,7 @@ func (c *Conn) sign(ctx context.Context, host, region string) error {
 	}
 	if c.Sign == nil {
 		return fault.New(fault.Unsupported, "ask "+host,
-			"the server wants requests that are signed with SigV4").
+			"the server requires requests signed with SigV4").
 			WithHint("use the `southbound` program")
 	}
 	via, err := c.Sign(ctx, host, region)
@@ -157,7 +157,7 @@ func (c *Conn) About(ctx context.Context) (wire.Discovery, error) {
 	}
 	if d.Name != "southbound" || d.API != "v1" {
 		return d, fault.New(fault.Foreign, "",
-			"what answers at %s is not Southbound, or of another time", c.Base.Host).
+			"the server at %s is not Southbound, or of an incompatible version", c.Base.Host).
 			WithHint("check --api")
 	}
 	var export *url.URL

@@ -59,9 +59,9 @@ type Transfer struct {
 }
 
 func NewTransfer(ctx context.Context) *Transfer {
-	far := &reach{}
-	ctx, cancel := context.WithCancelCause(far.watch(ctx))
-	g := &Transfer{Context: ctx, cancel: cancel, Reach: far}
+	reached := &reach{}
+	ctx, cancel := context.WithCancelCause(reached.watch(ctx))
+	g := &Transfer{Context: ctx, cancel: cancel, Reach: reached}
 	go func() {
 		limit := func() time.Duration { return StallTimeout }
 		<-patience.Silence(ctx, limit, g.moved.Load)
@@ -97,7 +97,7 @@ type notHTTPError struct{ error }
 func (g notHTTPError) Unwrap() error { return g.error }
 
 // noAnswerWithin returns the error that a server did not answer within the limit.
-func noAnswerWithin(host string, limit time.Duration, far *reach) error {
+func noAnswerWithin(host string, limit time.Duration, reached *reach) error {
 	in := strings.TrimSuffix(limit.String(), "m0s")
 	if in != limit.String() {
 		in += "m"
@@ -105,26 +105,26 @@ func noAnswerWithin(host string, limit time.Duration, far *reach) error {
 	e := fault.New(fault.Unavailable, "ask "+host, "no connection within %s", in).
 		WithHint("check --api, and that the server runs and can be reached from here")
 	switch {
-	case far.answering.Load() || far.answered.Load():
-		e.Message = "it began to answer, and did not finish within " + in
-		e.Hint = "look at the server, and at what is between it and this machine"
-	case far.connected.Load():
-		e.Message = "it accepts connections, and did not answer within " + in
-		e.Hint = "check --api: a Southbound server answers at once; if it is one, it hangs"
+	case reached.answering.Load() || reached.answered.Load():
+		e.Message = "the answer was not complete within " + in
+		e.Hint = "check the server, and the network between it and this machine"
+	case reached.connected.Load():
+		e.Message = "the server accepted the connection, and did not answer within " + in
+		e.Hint = "check --api: a running Southbound server answers immediately"
 	}
 	return noAnswerError{e}
 }
 
 // Unreachable returns why a request with a limit has no answer.
 func (c *Conn) Unreachable(
-	ctx context.Context, to *url.URL, limit time.Duration, far *reach, err error,
+	ctx context.Context, to *url.URL, limit time.Duration, reached *reach, err error,
 ) error {
 	if ctx.Err() != nil {
 		cause := context.Cause(ctx)
 		return fault.Wrap(fault.KindOf(cause), "", cause)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return noAnswerWithin(to.Host, limit, far)
+		return noAnswerWithin(to.Host, limit, reached)
 	}
 	var own *fault.Error
 	if errors.As(err, &own) {
@@ -136,7 +136,7 @@ func (c *Conn) Unreachable(
 	}
 	e := &fault.Error{Kind: fault.Unavailable, Op: "ask " + to.Host, Err: err,
 		Hint: "check --api, and that the server runs"}
-	if far.answering.Load() && !far.answered.Load() {
+	if reached.answering.Load() && !reached.answered.Load() {
 		return notHTTPError{e}
 	}
 	return e
@@ -151,7 +151,7 @@ func notSouthbound(host string, err error) error {
 	case errors.As(err, new(notHTTPError)), fault.Is(err, fault.Damaged), fault.Is(err, fault.NotFound),
 		fault.Is(err, fault.Usage):
 		return &fault.Error{Kind: fault.Foreign,
-			Message: "what answers at " + host + " is not Southbound", Hint: "check --api",
+			Message: "the server at " + host + " is not Southbound", Hint: "check --api",
 			Err: err}
 	}
 	return err

@@ -97,8 +97,8 @@ func (c *Conn) Request(
 	ctx context.Context, base *url.URL, method, path string, header http.Header, body []byte,
 	out any,
 ) error {
-	limit, far := limitOf(method, path), &reach{}
-	once, cancel := patience.WithTimeout(far.watch(ctx), limit)
+	limit, reached := limitOf(method, path), &reach{}
+	once, cancel := patience.WithTimeout(reached.watch(ctx), limit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(once, method, base.String()+path, bytes.NewReader(body))
 	if err != nil {
@@ -112,13 +112,13 @@ func (c *Conn) Request(
 	req.Header.Set("User-Agent", cmp.Or(c.Program, "southbound"))
 	resp, err := c.Http.Do(req)
 	if err != nil {
-		return c.Unreachable(ctx, base, limit, far, err)
+		return c.Unreachable(ctx, base, limit, reached, err)
 	}
-	far.answered.Store(true)
+	reached.answered.Store(true)
 	defer func() { _ = resp.Body.Close() }()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return c.Unreachable(ctx, base, limit, far, err)
+		return c.Unreachable(ctx, base, limit, reached, err)
 	}
 	if resp.StatusCode/100 != 2 {
 		return AnswerError(base.Host, resp, b)
@@ -151,16 +151,14 @@ func failed(host string, resp *http.Response, body []byte) error {
 		gatewayMessage(body))
 	switch resp.StatusCode {
 	case http.StatusForbidden, http.StatusUnauthorized:
-		return e.WithHint("the server does not know who asks: check credentials, and their right " +
-			"to invoke the function")
+		return e.WithHint("check the credentials, and their permission to invoke the function")
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		return e.WithHint("check --api")
 	case http.StatusTooManyRequests:
-		return e.WithHint("as many functions as may run at once are at work; try again later, or " +
-			"raise the limit of the account")
+		return e.WithHint("retry later, or raise the account's limit of concurrent functions")
 	}
 	if resp.StatusCode >= http.StatusInternalServerError {
-		return e.WithHint("check --api; the log of the server, or of what is before it, says more")
+		return e.WithHint("check --api; read the log of the server, or of the proxy in front of it")
 	}
 	return e
 }
@@ -169,8 +167,8 @@ func failed(host string, resp *http.Response, body []byte) error {
 // expired token. Callers append it to an error. It is empty if the body has no message.
 func gatewayMessage(body []byte) string {
 	const most = 300
-	var said struct{ Message string } // "message" as well
-	if json.Unmarshal(body, &said) != nil || said.Message == "" {
+	var answer struct{ Message string } // "message" as well
+	if json.Unmarshal(body, &answer) != nil || answer.Message == "" {
 		return ""
 	}
 	text := []rune(strings.Map(func(r rune) rune {
@@ -178,7 +176,7 @@ func gatewayMessage(body []byte) string {
 			return -1
 		}
 		return r
-	}, said.Message))
+	}, answer.Message))
 	if len(text) > most {
 		text = append(text[:most], '…')
 	}

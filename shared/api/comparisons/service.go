@@ -86,12 +86,12 @@ func (s *Service) Plan(
 }
 
 // Planned returns the plan of an export of uploaded documents, without reading reality.
-func (s *Service) Planned(ctx context.Context, env string, asked PlanAsked) (results.ReadDone, error) {
-	x, err := s.ExportService.Unpack(ctx, asked.Bundle)
+func (s *Service) Planned(ctx context.Context, env string, request PlanAsked) (results.ReadDone, error) {
+	x, err := s.ExportService.Unpack(ctx, request.Bundle)
 	if err != nil {
 		return results.ReadDone{}, err
 	}
-	d, err := s.Env.Engine.Preview(ctx, env, x, deploy.CompareOptions{Whole: asked.Whole})
+	d, err := s.Env.Engine.Preview(ctx, env, x, deploy.CompareOptions{Whole: request.Whole})
 	if err != nil {
 		return results.ReadDone{}, err
 	}

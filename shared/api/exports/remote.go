@@ -53,13 +53,13 @@ func (c Remote) Release(
 	ctx context.Context, env string, number int, by versions.Origin,
 ) (deploy.Exported, error) {
 	var done ExportDone
-	asked := map[string]any{"version": number}
+	request := map[string]any{"version": number}
 	if by.Author != "" { // earlier servers reject the member
-		asked["author"] = by.Author
+		request["author"] = by.Author
 	}
 	if by.Message != "" {
-		asked["message"] = by.Message
+		request["message"] = by.Message
 	}
-	err := c.CallExport(ctx, http.MethodPost, wire.EnvironmentPath(env, "releases"), asked, &done)
+	err := c.CallExport(ctx, http.MethodPost, wire.EnvironmentPath(env, "releases"), request, &done)
 	return done.exported(), err
 }

@@ -72,7 +72,7 @@ func (s *Service) store(c huma.Context) error {
 		[]state.Blob{{Hash: hash, Open: func() (io.ReadCloser, error) {
 			if opened {
 				return nil, fault.New(fault.Unavailable, "store file",
-					"the bytes were read and have to be sent again")
+					"the bytes were read already; send them again")
 			}
 			opened = true
 			return io.NopCloser(body), nil

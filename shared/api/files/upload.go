@@ -36,13 +36,13 @@ func Commit(
 		sent = m
 	}
 	blobs := BlobsOf(sent, p)
-	for again := false; ; again = true {
+	for retried := false; ; retried = true {
 		u := &Uploader{C: c, Env: env, Model: m, progress: progress}
 		err := u.Store(ctx, blobs)
 		if err == nil {
 			err = do(u.OfModel)
 		}
-		if !again && fault.Is(err, fault.NotFound) && ctx.Err() == nil {
+		if !retried && fault.Is(err, fault.NotFound) && ctx.Err() == nil {
 			continue
 		}
 		return AddPlaces(err, m, p.Order)
@@ -84,13 +84,13 @@ func (u *Uploader) Store(ctx context.Context, blobs []state.Blob) error {
 	byHash := make(map[string]state.Blob, len(blobs))
 	var missing []Upload
 	for part := range slices.Chunk(blobs, maxUploads) {
-		asked := uploadsAsked{Files: make([]FileSize, len(part))}
+		request := uploadsAsked{Files: make([]FileSize, len(part))}
 		for i, b := range part {
-			asked.Files[i] = FileSize{b.Hash, b.Size}
+			request.Files[i] = FileSize{b.Hash, b.Size}
 			byHash[b.Hash] = b
 		}
 		var done uploadsDone
-		if err := u.C.CallExport(ctx, http.MethodPost, wire.EnvironmentPath(u.Env, "uploads"), asked,
+		if err := u.C.CallExport(ctx, http.MethodPost, wire.EnvironmentPath(u.Env, "uploads"), request,
 			&done); err != nil {
 			return err
 		}
@@ -193,10 +193,10 @@ func (c counted) Read(p []byte) (int, error) {
 }
 
 // send makes the request that stores a file, and reports the number of bytes sent.
-func (u *Uploader) send(ctx context.Context, up Upload, b state.Blob, tell func(n int)) error {
+func (u *Uploader) send(ctx context.Context, up Upload, b state.Blob, report func(n int)) error {
 	if b.Hash == "" || up.Method != http.MethodPut {
 		return fault.New(fault.Foreign, "upload",
-			"the server asks for %.80q, which is not of this export", up.Hash)
+			"the server requests %.80q, which is not part of this export", up.Hash)
 	}
 	body, err := Open(b)
 	if err != nil {
@@ -208,14 +208,14 @@ func (u *Uploader) send(ctx context.Context, up Upload, b state.Blob, tell func(
 		sender, address = u.C.Http, u.C.ExportBase.String()+address
 	} else if _, err := client.ParseURL(strings.SplitN(address, "?", 2)[0]); err != nil {
 		return fault.New(fault.Foreign, "upload",
-			"the server sends this nowhere that can be sent to")
+			"the server returned an invalid upload address")
 	}
 	going := client.NewTransfer(ctx)
 	defer going.End()
 	req, err := http.NewRequestWithContext(going.Context, http.MethodPut, address,
 		counted{io.NopCloser(body), func(n int) {
 			going.Moved()
-			tell(n)
+			report(n)
 		}})
 	if err != nil {
 		return fault.Wrap(fault.Foreign, "upload", err)
@@ -256,7 +256,7 @@ func uploadFailed(to *url.URL, resp *http.Response, text []byte) error {
 	}
 	if resp.StatusCode == http.StatusBadRequest && bytes.Contains(text, []byte("Digest")) {
 		return &fault.Error{Kind: fault.Invalid, Op: "upload", Err: err,
-			Hint: "the file changed while it was read; export again"}
+			Hint: "export again; the file changed while it was read"}
 	}
 	return err
 }

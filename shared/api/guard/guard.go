@@ -41,7 +41,7 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 		if !g.host(r.Host) || !g.origin(r.Header) {
 			refuse(problem.WithStatus(http.StatusForbidden,
 				problem.Failure{Kind: fault.Denied,
-					Message:  "this server is not asked under that name, or by that page",
+					Message:  "the Host or Origin of the request is not one of this server",
 					Hint:     "use the address that `southbound run` printed",
 					Problems: []problem.Wrong{}}))
 			return

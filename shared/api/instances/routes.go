@@ -174,7 +174,7 @@ func wish(
 				"current_version is %d in the address, and %d in the body", query, *body)
 		}
 		return w, fault.New(fault.Invalid, "", "current_version is missing").
-			WithHint("give the version that you have seen, so that no change of others is lost")
+			WithHint("send the version that you have read, so that no concurrent change is lost")
 	}
 	if w.Version = body; body == nil {
 		w.Version = &query

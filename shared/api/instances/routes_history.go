@@ -130,7 +130,7 @@ func healthRoutes(r *server.Router, s *tenant.Orders, res resourceLister) {
 			}
 			d, err := Diagnose(ctx, res, o, i.Env, &one)
 			d.Rejections = slices.DeleteFunc(d.Rejections, func(r Rejection) bool {
-				return !i.looksAt(r.Version, one.Version)
+				return !i.selects(r.Version, one.Version)
 			})
 			return d, err
 		})
@@ -144,8 +144,8 @@ type diagnosing struct {
 	Failures   int64 `query:"failure_lookbehind" minimum:"0" doc:"accepted and ignored: failures are always current"`
 }
 
-// looksAt reports whether the request asks for rejections of a version.
-func (d *diagnosing) looksAt(version, last int64) bool {
+// selects reports whether the request asks for rejections of a version.
+func (d *diagnosing) selects(version, last int64) bool {
 	last = cmp.Or(d.Version, last)
 	return version <= last && (d.Rejections < 0 || version >= last-d.Rejections)
 }

@@ -100,7 +100,7 @@ type jobEnd struct {
 
 func errNoJob() error {
 	return fault.New(fault.NotFound, "", "there is no such job").
-		WithHint("jobs are kept for a day; ask for another")
+		WithHint("start another job; jobs are kept for a day")
 }
 
 // AskJob starts a comparison under an id that the caller has made up; a repeated request is the same
@@ -112,20 +112,20 @@ func (s *Service) AskJob(ctx context.Context, env, id string, job comparisons.Re
 	// The file with the request is stored before the record that names it, and the record before
 	// the start. A crash leaves an unused file, which the collection removes, or an offer that no
 	// worker takes, which a poll repeats after a minute. No record names a missing file.
-	asked, err := s.storeJSON(ctx, job)
+	request, err := s.storeJSON(ctx, job)
 	if err != nil {
 		return JobState{}, err
 	}
 	now := s.Env.Engine.Clock.Now()
 	h := &storedJob{s: s, env: env, id: id,
 		job: state.Job{ID: jobKey(id), Expires: now.Add(jobKept)},
-		rec: jobRecord{Asked: asked, Starts: 1, Alive: now.Add(startFor)}}
+		rec: jobRecord{Asked: request, Starts: 1, Alive: now.Add(startFor)}}
 	switch err := h.write(ctx); {
 	case fault.Is(err, fault.Conflict):
 		have, err := s.load(ctx, env, id)
-		if err == nil && have.rec.Asked != asked {
-			err = fault.New(fault.Conflict, "", "something else was asked for under that id").
-				WithHint("make up another")
+		if err == nil && have.rec.Asked != request {
+			err = fault.New(fault.Conflict, "", "another request has this id").
+				WithHint("send the request with a new id")
 		}
 		if err != nil {
 			return JobState{}, err
@@ -171,8 +171,8 @@ func (s *Service) enforceLimit(ctx context.Context, h *storedJob) error {
 		return err
 	}
 	return fault.New(fault.Busy, "",
-		"%d comparisons of this environment are under way, and no more may be", maxJobs).
-		WithHint("ask again when one of them has ended")
+		"%d comparisons of this environment are running, which is the limit", maxJobs).
+		WithHint("retry when one of them has ended")
 }
 
 // waitBriefly waits up to quickFor for the end of a job.
@@ -194,7 +194,7 @@ func (s *Service) waitBriefly(ctx context.Context, env, id string) (JobState, er
 func (s *Service) read(ctx context.Context, job comparisons.ReadJob) (results.ReadDone, error) {
 	if s.Jobs == nil {
 		return results.ReadDone{}, fault.New(fault.Unsupported, "compare with reality",
-			"this server makes no comparisons").WithHint("ask the function of the API")
+			"this server makes no comparisons").WithHint("send the request to the function of the API")
 	}
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // it never fails
@@ -206,8 +206,8 @@ func (s *Service) read(ctx context.Context, job comparisons.ReadJob) (results.Re
 		if late || s.Env.Engine.Clock.Sleep(ctx, pause) != nil {
 			_, _ = s.DropJob(context.WithoutCancel(ctx), env, name)
 			return results.ReadDone{}, fault.New(fault.Timeout, "compare with reality",
-				"it takes longer than a request may").
-				WithHint("ask for a job instead: PUT /v1/environments/%s/jobs/ID", env)
+				"it takes longer than a request may take").
+				WithHint("start a job instead: PUT /v1/environments/%s/jobs/ID", env)
 		}
 		now, err = s.Job(ctx, env, name)
 	}
@@ -235,9 +235,8 @@ func (s *Service) Job(ctx context.Context, env, id string) (JobState, error) {
 			return s.stateOf(ctx, h, parts)
 		case h.rec.Starts >= maxStarts:
 			err = h.end(ctx, jobEnd{}, fault.New(fault.Unavailable, "compare with reality",
-				"it was begun %d times, and ended each time without a word", maxStarts).
-				WithHint("the log of who runs the handlers says more: of `southbound run`, or of "+
-					"the handler function"),
+				"its worker started %d times and sent no result", maxStarts).
+				WithHint("read the log of `southbound run`, or of the handler function"),
 			)
 		default:
 			// The offer is written before the start, since a worker takes only offered jobs. After
@@ -267,7 +266,7 @@ func (s *Service) DropJob(ctx context.Context, env, id string) (JobState, error)
 		err = h.end(
 			ctx,
 			jobEnd{},
-			fault.New(fault.Canceled, "compare with reality", "it was given up"),
+			fault.New(fault.Canceled, "compare with reality", "it was canceled"),
 		)
 		if !fault.Is(err, fault.Conflict) {
 			out := JobState{ID: id, State: JobFailed}

@@ -121,8 +121,8 @@ func (s *Service) continueParts(ctx context.Context, parts []*storedJob) error {
 			err = p.end(
 				ctx,
 				jobEnd{},
-				fault.New(fault.Unavailable, "", "its runner began %d times, "+
-					"and ended each time without a word; the runner's log says more", maxStarts),
+				fault.New(fault.Unavailable, "", "its runner started %d times "+
+					"and sent no result; see the log of the runner", maxStarts),
 			)
 		default:
 			err = s.offer(ctx, p)
@@ -155,7 +155,7 @@ func (s *Service) dropParts(ctx context.Context, parts []*storedJob) {
 	for _, p := range unfinished(parts) {
 		for err := error(nil); ; {
 			if err = p.end(ctx, jobEnd{},
-				fault.New(fault.Canceled, "", "it was given up")); err == nil {
+				fault.New(fault.Canceled, "", "it was canceled")); err == nil {
 				break
 			}
 			if p, err = s.load(ctx, p.env, p.id); err != nil || p.rec.hasEnded() {
@@ -236,8 +236,8 @@ func (w *worker) errand(ctx context.Context, have *storedJob,
 // part returns the part of an agent, and makes it if there is none with the same request; nil: a
 // concurrent worker makes it.
 func (w *worker) part(ctx context.Context, have *storedJob, agent string,
-	asked partAsked) (*storedJob, error) {
-	text, err := wire.Encode(asked)
+	request partAsked) (*storedJob, error) {
+	text, err := wire.Encode(request)
 	if err != nil {
 		return nil, err
 	}
@@ -316,27 +316,26 @@ func (w *worker) partSlice(ctx context.Context, until time.Time) (d deploy.DryRu
 	if err != nil {
 		return d, nil, fault.Wrap(fault.Unknown, "read job", err)
 	}
-	var asked partAsked
-	if err := unzip(texts[0], &asked); err != nil {
+	var request partAsked
+	if err := unzip(texts[0], &request); err != nil {
 		return d, nil, err
 	}
 	switch {
-	case asked.Discover != nil:
-		found, err := w.s.Comparisons.Describe(ctx, w.env, *asked.Discover)
+	case request.Discover != nil:
+		found, err := w.s.Comparisons.Describe(ctx, w.env, *request.Discover)
 		return d, &results.ReadDone{Found: &found}, err
-	case asked.Errand == nil:
+	case request.Errand == nil:
 		return d, nil, fault.New(
 			fault.Foreign,
 			"read job",
-			"it asks for something that this program "+
-				"does not know",
+			"its request is unknown to this program",
 		)
 	}
 	known, err := w.found(ctx)
 	if err != nil {
 		return d, nil, err
 	}
-	d, err = w.s.Env.Engine.ReadErrand(ctx, w.env, *asked.Errand, deploy.Reading{Until: until,
+	d, err = w.s.Env.Engine.ReadErrand(ctx, w.env, *request.Errand, deploy.Reading{Until: until,
 		Known: known, Progress: func(agents []string) { w.left(ctx, agents) }})
 	if err != nil || len(d.Unread) > 0 {
 		return d, nil, err
@@ -386,7 +385,7 @@ func (w *worker) keepPages(ctx context.Context, found any) error {
 	set := pages{Set: w.s.Env.Engine.NewID()}
 	for part := range slices.Chunk(wire.Gzip(text), recordBytes) {
 		if set.N == maxPages {
-			return fault.New(fault.Unsupported, "store what was found", "it is larger than %d MB",
+			return fault.New(fault.Unsupported, "store findings", "it is larger than %d MB",
 				maxPages*recordBytes/1_000_000).WithHint("compare less with a FILTER")
 		}
 		_, err := w.s.Jobs.PutJob(
@@ -397,7 +396,7 @@ func (w *worker) keepPages(ctx context.Context, found any) error {
 			w.s.Env.Engine.Clock.Now(),
 		)
 		if err != nil {
-			return fault.Wrap(fault.Unknown, "store what was found", err)
+			return fault.Wrap(fault.Unknown, "store findings", err)
 		}
 		set.N++
 	}
@@ -411,7 +410,7 @@ func (h *storedJob) page(ctx context.Context, i int, v any) error {
 		return fault.New(
 			fault.Damaged,
 			"read job",
-			"%s says that it is done, and not what was found",
+			"%s has ended without findings",
 			h.id,
 		)
 	}
@@ -421,7 +420,7 @@ func (h *storedJob) page(ctx context.Context, i int, v any) error {
 		return fault.Wrap(fault.Unknown, "read job", err)
 	}
 	if len(records) != set.N {
-		return fault.New(fault.Damaged, "read job", "%d of %d records of what was found are there",
+		return fault.New(fault.Damaged, "read job", "%d of %d records of findings exist",
 			len(records), set.N).WithHint("ask again")
 	}
 	var packed []byte

@@ -34,13 +34,13 @@ func (c Remote) Plan(
 	var done results.ReadDone
 	var left []string
 	err = files.Commit(ctx, c.Conn, env, x.Model, p, opts.Read, nil, func(int) error {
-		asked := comparisons.PlanAsked{Bundle: exports.BundleOf(x, p), Read: opts.Read, Whole: opts.Whole}
+		request := comparisons.PlanAsked{Bundle: exports.BundleOf(x, p), Read: opts.Read, Whole: opts.Whole}
 		if opts.Read {
-			job := jobAsked{Plan: &planRead{asked.Bundle, opts.Whole}}
+			job := jobAsked{Plan: &planRead{request.Bundle, opts.Whole}}
 			done, left, err = runJob(ctx, c.Conn, env, job)
 			return err
 		}
-		return c.CallExport(ctx, http.MethodPost, wire.EnvironmentPath(env, "plans"), asked, &done)
+		return c.CallExport(ctx, http.MethodPost, wire.EnvironmentPath(env, "plans"), request, &done)
 	})
 	if err != nil {
 		return deploy.DryRun{Unread: left}, err
@@ -62,7 +62,7 @@ const (
 // runJob starts a job and waits for it. With an error, it also returns the agents that were not
 // compared, as far as they are known.
 func runJob(
-	ctx context.Context, c *client.Conn, env string, asked jobAsked,
+	ctx context.Context, c *client.Conn, env string, request jobAsked,
 ) (results.ReadDone, []string, error) {
 	about, err := c.About(ctx)
 	if err != nil {
@@ -71,12 +71,12 @@ func runJob(
 	if !about.Jobs {
 		return results.ReadDone{}, nil, fault.New(fault.Unsupported, "ask "+c.Base.Host,
 			"the server makes no comparisons with reality").
-			WithHint("ask the server of the API, not the one for exports alone")
+			WithHint("send the request to the server of the API, not to the server of exports")
 	}
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // it never fails
 	path := wire.EnvironmentPath(env, "jobs/"+hex.EncodeToString(id))
-	state, err := client.Ask[JobState](ctx, c, http.MethodPut, path, asked)
+	state, err := client.Ask[JobState](ctx, c, http.MethodPut, path, request)
 	away := time.Duration(0) // time since the last answer
 	for pause := client.FirstPause; err == nil && state.State == JobRunning; pause = min(pause*3/2,
 		longAsk) {
@@ -111,7 +111,7 @@ func runJob(
 		return results.ReadDone{}, nil, fault.New(
 			fault.Foreign,
 			"ask "+c.Base.Host,
-			"the server says that it is done, and not what came of it",
+			"the server reports the job as done, without a result",
 		)
 	}
 	return *state.Done, nil, nil
@@ -120,8 +120,8 @@ func runJob(
 // DryRun implements Home.
 func (c Remote) DryRun(ctx context.Context, env string, version int, filter []string,
 	whole bool) (deploy.DryRun, error) {
-	asked := dryRunAsked{version, filter, whole}
-	done, left, err := runJob(ctx, c.Conn, env, jobAsked{DryRun: &asked})
+	request := dryRunAsked{version, filter, whole}
+	done, left, err := runJob(ctx, c.Conn, env, jobAsked{DryRun: &request})
 	if err != nil {
 		return deploy.DryRun{Unread: left}, err
 	}
@@ -132,7 +132,7 @@ func (c Remote) DryRun(ctx context.Context, env string, version int, filter []st
 func (c Remote) Discover(ctx context.Context, env string, d comparisons.Discover) (results.Discovered, error) {
 	all, _, err := runJob(ctx, c.Conn, env, jobAsked{Discover: &d})
 	if err == nil && all.Found == nil {
-		err = fault.New(fault.Foreign, "ask "+c.Base.Host, "the server does not say what it found")
+		err = fault.New(fault.Foreign, "ask "+c.Base.Host, "the server reports no findings")
 	}
 	if err != nil {
 		return results.Discovered{}, err

@@ -30,7 +30,7 @@ func (c Remote) texts(
 	number, left := 0, maxTexts
 	for i := range planned {
 		for name, d := range planned[i].Changes {
-			old, wanted, both := filesOf(d, m)
+			old, target, both := filesOf(d, m)
 			if !both || left == 0 {
 				continue
 			}
@@ -43,7 +43,7 @@ func (c Remote) texts(
 			}
 			left--
 			now, err := versions.Remote{Conn: c.Conn}.VersionFile(ctx, env, number, old)
-			desired, readable := textOf(wanted)
+			desired, readable := textOf(target)
 			if err == nil && readable && diffview.IsText(now) {
 				d.Unified = run.UnifiedFiles(string(now), desired, opts.Whole)
 				planned[i].Changes[name] = d
@@ -54,12 +54,12 @@ func (c Remote) texts(
 
 // filesOf returns the hash of the current file, and the desired file of a model, if a difference is
 // one of two files and both are small.
-func filesOf(d diff.Diff, m *model.Model) (old string, wanted state.Blob, both bool) {
+func filesOf(d diff.Diff, m *model.Model) (old string, target state.Blob, both bool) {
 	size, old, is := diffview.File(d.Current)
 	_, hash, other := diffview.File(d.Desired)
-	wanted, here := m.Files[hash]
-	return old, wanted, d.Unified == "" && is && other && here &&
-		max(size, wanted.Size) <= run.MaxCompared
+	target, here := m.Files[hash]
+	return old, target, d.Unified == "" && is && other && here &&
+		max(size, target.Size) <= run.MaxCompared
 }
 
 // textOf returns the text of a blob.

@@ -14,7 +14,7 @@ import (
 )
 
 // errLostJob: another process has changed the job, so that this worker has lost it.
-var errLostJob = errors.New("the job is somebody else's, or over")
+var errLostJob = errors.New("another process has taken over the job, or the job has ended")
 
 // WorkHere makes this process work on jobs until ctx ends. It must be called before the server
 // starts. wait returns when all slices have ended.
@@ -172,8 +172,8 @@ func (w *worker) recordSlice(
 		r.Found, r.Count = nil, 0
 		if r.Moved++; r.Moved > maxMoved {
 			return w.end(ctx, jobEnd{}, fault.New(fault.Conflict, "compare with reality",
-				"the state does not stand still: the plan became another %d times", maxMoved).
-				WithHint("wait until what is scheduled is done, or plan less with a FILTER"))
+				"the state changes continuously: the plan changed %d times", maxMoved).
+				WithHint("wait until scheduled resources are done, or plan fewer with a FILTER"))
 		}
 	}
 	if err := w.keepFound(ctx, d); err != nil {
@@ -186,9 +186,9 @@ func (w *worker) recordSlice(
 		r.Idle = 0
 	} else if r.Idle++; r.Idle > maxIdle {
 		return w.end(ctx, jobEnd{}, fault.New(fault.Timeout, "compare with reality",
-			"nothing could be compared for a long time: what is left is busy, or cannot be "+
-				"read in %s", defaultWork).
-			WithHint("`southbound status` shows what is under way"))
+			"nothing could be compared for a long time: the remaining agents are busy, or "+
+				"their resources cannot be read within %s", defaultWork).
+			WithHint("show running resources with `southbound status`"))
 	}
 	r.Worker, r.Starts, r.Alive = "", 0, time.Time{}
 	r.Left = d.Unread[:min(len(d.Unread), maxNamedLeft)]

@@ -55,7 +55,7 @@ func Read(
 			Hint: fault.HintOf(err)}
 	}
 	if x.Expect == "" || x.Limits != nil {
-		return nil, damagedPlan("it does not say what it was made from")
+		return nil, damagedPlan("it does not name the state that it was made from")
 	}
 	x.Model.Where, x.Model.WhereAgent = nil, nil
 	x.Model.Files = make(map[string]state.Blob, len(h.Files))
@@ -76,12 +76,12 @@ func Read(
 
 func damagedPlan(format string, args ...any) *fault.Error {
 	return fault.New(fault.Damaged, "read plan", format, args...).
-		WithHint("it was cut off or changed after it was made; make the plan again")
+		WithHint("make the plan again; the file was truncated or changed")
 }
 
 func foreignPlan() error {
-	return fault.New(fault.Foreign, "read plan", "this is a zip file, and not a plan").
-		WithHint("`southbound plan PATH --out FILE` makes one")
+	return fault.New(fault.Foreign, "read plan", "this zip file is not a plan").
+		WithHint("create a plan with `southbound plan PATH --out FILE`")
 }
 
 // keptReader reads a plan. It also serves the files for the reader of chunks.
@@ -201,7 +201,7 @@ func (k *keptReader) entries(ctx context.Context) error {
 	for _, z := range k.zip.File[1:] {
 		b, named := want[z.Name]
 		if !named {
-			return damagedPlan("%.100q does not belong into it, or is there twice", z.Name)
+			return damagedPlan("%.100q is unexpected, or occurs twice", z.Name)
 		}
 		delete(want, z.Name)
 		if err := k.check(ctx, z, b); err != nil {
@@ -242,7 +242,7 @@ func (k *keptReader) check(ctx context.Context, z *zip.File, want files.FileSize
 		return damagedPlan("%.100q cannot be read: %v", z.Name, err)
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != want.Hash {
-		return damagedPlan("%.100q is not what it was", z.Name)
+		return damagedPlan("%.100q has changed", z.Name)
 	}
 	return nil
 }

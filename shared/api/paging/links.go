@@ -82,11 +82,11 @@ func PlaceOf(at atPlaces, descending bool, limit int, c WithCounts) orders.Place
 
 // Descending parses the order of a list: by is the sort key, "" if sort is empty.
 func Descending(sort string, otherwise bool) (by string, descending bool) {
-	by, way, said := strings.Cut(sort, ".")
+	by, order, given := strings.Cut(sort, ".")
 	if sort == "" {
 		return "", otherwise
 	}
-	return by, said && way == "desc"
+	return by, given && order == "desc"
 }
 
 // Around returns the links and the metadata of a page.

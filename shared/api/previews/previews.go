@@ -186,9 +186,9 @@ func Routes(r *server.Router, s *Service) {
 }
 
 func (s *Service) previewUploaded(
-	ctx context.Context, env string, asked servicesPlanAsked,
+	ctx context.Context, env string, request servicesPlanAsked,
 ) ([]InstancePreview, error) {
-	missing, err := s.OfferService.Env.Engine.Files.Missing(ctx, []string{asked.Bundle, asked.Definitions})
+	missing, err := s.OfferService.Env.Engine.Files.Missing(ctx, []string{request.Bundle, request.Definitions})
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "find files", err)
 	}
@@ -196,14 +196,14 @@ func (s *Service) previewUploaded(
 		return nil, fault.New(fault.NotFound, "plan services", "the file %.12s was not uploaded",
 			missing[0]).WithHint("plan the services again")
 	}
-	if err := s.OfferService.CheckBundle(ctx, asked.Bundle); err != nil {
+	if err := s.OfferService.CheckBundle(ctx, request.Bundle); err != nil {
 		return nil, err
 	}
-	all, err := s.OfferService.ReadDefinitions(ctx, asked.Definitions)
+	all, err := s.OfferService.ReadDefinitions(ctx, request.Definitions)
 	if err != nil {
 		return nil, err
 	}
-	return s.previewed(ctx, env, asked.Bundle, all, asked.Instances)
+	return s.previewed(ctx, env, request.Bundle, all, request.Instances)
 }
 
 // PreviewOrder implements Home.
@@ -233,7 +233,7 @@ func (c Remote) PreviewModel(
 	}
 	sum := sha256.Sum256(text)
 	defs := state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(text)), Data: text}
-	for again := false; ; again = true {
+	for retried := false; ; retried = true {
 		u := &files.Uploader{C: c.Conn, Env: env, Model: &model.Model{}}
 		if err := u.Store(ctx, []state.Blob{packed, defs}); err != nil {
 			return nil, err
@@ -241,7 +241,7 @@ func (c Remote) PreviewModel(
 		var done client.Data[[]InstancePreview]
 		err := c.Call(ctx, http.MethodPost, wire.EnvironmentPath(env, "services/plan"),
 			servicesPlanAsked{packed.Hash, defs.Hash, ids}, &done)
-		if again || fault.KindOf(err) != fault.NotFound {
+		if retried || fault.KindOf(err) != fault.NotFound {
 			return done.Data, err
 		}
 	}

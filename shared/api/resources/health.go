@@ -89,13 +89,13 @@ const maxOwners = 100
 func (s *Service) markMissingOwners(
 	ctx context.Context, env string, rows []state.Row, lacks map[string]missingValue,
 ) error {
-	asked := 0
+	reads := 0
 	for _, what := range slices.Sorted(maps.Keys(lacks)) {
 		l := lacks[what]
-		if l.owner == "" || asked == maxOwners {
+		if l.owner == "" || reads == maxOwners {
 			continue
 		}
-		asked++
+		reads++
 		_, err := s.Env.Engine.Row(ctx, env, l.owner)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return err

@@ -67,7 +67,7 @@ func (s *Service) waitsFor(ctx context.Context, env string, row *state.Row,
 // unservedText reports that no process serves an agent. With coded, a function cannot serve it, as
 // for handlers in Python, and the text names the alternative.
 func unservedText(agent string, unserved time.Duration, coded bool) string {
-	text := fmt.Sprintf("nobody serves agent %s for %s", agent, unserved.Round(time.Second))
+	text := fmt.Sprintf("no process has served agent %s for %s", agent, unserved.Round(time.Second))
 	if coded {
 		text += fmt.Sprintf(
 			"; its handler is Python code: `southbound agent run %s` serves it, on a "+
@@ -101,7 +101,7 @@ func (s *Service) waitsForOthers(ctx context.Context, env string, row *state.Row
 	}
 	for id := range running {
 		if other := row.ID; id != other && id.Agent() == other.Agent() {
-			return "its agent is at work on others", nil
+			return "its agent is working on other resources", nil
 		}
 	}
 	return "", nil

@@ -99,7 +99,7 @@ func Divide[T any](
 // Result returns a stored part of the answer to a comparison; other files are NotFound.
 func (s *Store) Result(ctx context.Context, hash string) ([]byte, error) {
 	gone := fault.New(fault.NotFound, "read result", "there is no such result").
-		WithHint("results are kept for a day; ask again")
+		WithHint("repeat the comparison; results are kept for a day")
 	if !wire.ValidHash(hash) {
 		return nil, gone
 	}

@@ -29,7 +29,7 @@ func notFound(mux *http.ServeMux) http.Handler {
 		methods := strings.Join(allowed, ", ")
 		w.Header().Set("Allow", methods)
 		problem.Write(w, problem.WithStatus(http.StatusMethodNotAllowed,
-			problem.Failure{Kind: fault.Usage, Message: "this address is not asked with that method",
+			problem.Failure{Kind: fault.Usage, Message: "this address does not accept this method",
 				Hint: "use " + methods, Problems: []problem.Wrong{}}))
 	})
 }

@@ -46,7 +46,7 @@ func sameOrigin(c huma.Context) bool {
 // errCrossSite rejects a body that a web page of another origin could have sent.
 func errCrossSite() error {
 	return fault.New(fault.Denied, "",
-		"a page of another origin sent this body without the type application/json").
+		"a page of another origin jsonRequest this body without the type application/json").
 		WithHint("send Content-Type: application/json")
 }
 
@@ -101,8 +101,8 @@ func bytesOf(members []member) []byte {
 	return append(out, '}')
 }
 
-// says reports whether a member has the value of a parameter: as text, or as a number.
-func (m *member) says(parameter string) bool {
+// equals reports whether a member has the value of a parameter: as text, or as a number.
+func (m *member) equals(parameter string) bool {
 	var text string
 	if json.Unmarshal(m.value, &text) == nil {
 		return text == parameter
@@ -134,7 +134,7 @@ func withoutRepeats(c huma.Context, s *huma.Schema, text []byte) ([]byte, error)
 		case m.value.Kind() == 'n':
 		case !is:
 			kept = append(kept, m)
-		case !m.says(value):
+		case !m.equals(value):
 			return nil, fault.New(fault.Invalid, "",
 				"body.%s: it differs from the value in the address or the header", m.name).
 				WithHint("leave it out of the body")
@@ -146,11 +146,11 @@ func withoutRepeats(c huma.Context, s *huma.Schema, text []byte) ([]byte, error)
 	return bytesOf(kept), nil
 }
 
-// sent is a request with another body, and with the type application/json.
-type sent struct{ gathered }
+// jsonRequest is a request with another body, and with the type application/json.
+type jsonRequest struct{ gathered }
 
 // Header implements huma.Context.
-func (s sent) Header(name string) string {
+func (s jsonRequest) Header(name string) string {
 	if strings.EqualFold(name, "Content-Type") {
 		return "application/json"
 	}
@@ -180,12 +180,12 @@ func (r *Router) asClients(c huma.Context, next func(huma.Context)) {
 			return
 		}
 	}
-	again := gathered{c, bytes.NewReader(text)}
+	rewritten := gathered{c, bytes.NewReader(text)}
 	if odd {
-		next(sent{again})
+		next(jsonRequest{rewritten})
 		return
 	}
-	next(again)
+	next(rewritten)
 }
 
 // schemaOf returns the schema of the body of an operation; nil if it is not JSON.

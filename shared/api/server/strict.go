@@ -54,7 +54,7 @@ func describeError(err error) error {
 	var meaning *json.SemanticError
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
-		return fmt.Errorf("the member %q is there twice", syntax.JSONPointer.LastToken())
+		return fmt.Errorf("member %q occurs twice", syntax.JSONPointer.LastToken())
 	case errors.Is(err, json.ErrUnknownName) && errors.As(err, &meaning):
 		return fmt.Errorf("there is no member %q", meaning.JSONPointer.LastToken())
 	case errors.As(err, &syntax):
@@ -129,18 +129,18 @@ func rejectEmpty(c huma.Context, next func(huma.Context)) {
 		next(c)
 		return
 	}
-	asked := u.Query()
+	query := u.Query()
 	clients := problem.ForClients(c.Operation().Path)
 	for _, p := range c.Operation().Parameters {
-		values := asked[p.Name]
+		values := query[p.Name]
 		if clients && strings.HasPrefix(p.Name, "filter.") { // clients send empty filters
 			if values = slices.DeleteFunc(values, func(v string) bool { return v == "" }); len(
 				values) == 0 {
-				delete(asked, p.Name)
+				delete(query, p.Name)
 			} else {
-				asked[p.Name] = values
+				query[p.Name] = values
 			}
-			u.RawQuery = asked.Encode()
+			u.RawQuery = query.Encode()
 		}
 		if p.In != "query" || len(values) == 0 {
 			continue
@@ -149,27 +149,27 @@ func rejectEmpty(c huma.Context, next func(huma.Context)) {
 		if values[0] != "" && (list || len(values) == 1) {
 			continue
 		}
-		wrong := "it is there without a value: leave it out"
+		wrong := "the parameter has no value; leave it out"
 		if values[0] != "" {
-			wrong = "it is there twice"
+			wrong = "the parameter occurs twice"
 		}
 		f := problem.Failure{Kind: fault.Invalid, Message: "query." + p.Name + ": " + wrong,
 			Hint: "GET /openapi.json describes all operations", Problems: []problem.Wrong{}}
 		problem.Send(c, problem.WithStatus(http.StatusUnprocessableEntity, f))
 		return
 	}
-	next(queried{c, u, asked})
+	next(queried{c, u, query})
 }
 
 // queried is a request with another query.
 type queried struct {
 	humaContext
 	url   url.URL
-	asked url.Values
+	query url.Values
 }
 
 // URL implements huma.Context.
 func (q queried) URL() url.URL { return q.url }
 
 // Query implements huma.Context.
-func (q queried) Query(name string) string { return q.asked.Get(name) }
+func (q queried) Query(name string) string { return q.query.Get(name) }

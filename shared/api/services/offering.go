@@ -149,12 +149,12 @@ func Routes(r *server.Router, s *Service) {
 // offerUploaded offers uploaded files. A file that is not stored is NotFound, and has to be
 // uploaded again.
 func (s *Service) offerUploaded(
-	ctx context.Context, env string, asked offerAsked,
+	ctx context.Context, env string, request offerAsked,
 ) ([]OfferedService, error) {
 	if s.Definitions == nil {
 		return nil, tenant.ErrNoServices()
 	}
-	missing, err := s.Env.Engine.Files.Missing(ctx, []string{asked.Bundle, asked.Definitions})
+	missing, err := s.Env.Engine.Files.Missing(ctx, []string{request.Bundle, request.Definitions})
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "find files", err)
 	}
@@ -163,14 +163,14 @@ func (s *Service) offerUploaded(
 			missing[0]).
 			WithHint("export the services again")
 	}
-	if err := s.CheckBundle(ctx, asked.Bundle); err != nil {
+	if err := s.CheckBundle(ctx, request.Bundle); err != nil {
 		return nil, err
 	}
-	services, err := s.ReadDefinitions(ctx, asked.Definitions)
+	services, err := s.ReadDefinitions(ctx, request.Definitions)
 	if err != nil {
 		return nil, err
 	}
-	return s.offered(ctx, env, asked.Bundle, services)
+	return s.offered(ctx, env, request.Bundle, services)
 }
 
 // CheckBundle opens an uploaded model: otherwise only the orders that are compiled with it would
@@ -236,7 +236,7 @@ func (c Remote) Offer(
 	}
 	sum := sha256.Sum256(text)
 	all := state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(text)), Data: text}
-	for again := false; ; again = true {
+	for retried := false; ; retried = true {
 		u := &files.Uploader{C: c.Conn, Env: env, Model: &model.Model{}}
 		if err := u.Store(ctx, []state.Blob{packed, all}); err != nil {
 			return nil, err
@@ -244,7 +244,7 @@ func (c Remote) Offer(
 		var done offerDone
 		err := c.Call(ctx, http.MethodPut, wire.EnvironmentPath(env, "services"),
 			offerAsked{packed.Hash, all.Hash}, &done)
-		if again || fault.KindOf(err) != fault.NotFound {
+		if retried || fault.KindOf(err) != fault.NotFound {
 			return done.Services, err
 		}
 	}

@@ -26,11 +26,11 @@ func (c Remote) Versions(ctx context.Context, env string) ([]Version, error) {
 func (c Remote) Compare(
 	ctx context.Context, env string, from, to int, whole bool,
 ) (deploy.DryRun, error) {
-	asked := map[string]any{"from": from, "to": to}
+	request := map[string]any{"from": from, "to": to}
 	if whole { // earlier servers reject the member
-		asked["whole"] = true
+		request["whole"] = true
 	}
-	done, err := client.Ask[results.ReadDone](ctx, c.Conn, http.MethodPost, wire.EnvironmentPath(env, "diffs"), asked)
+	done, err := client.Ask[results.ReadDone](ctx, c.Conn, http.MethodPost, wire.EnvironmentPath(env, "diffs"), request)
 	if err != nil {
 		return deploy.DryRun{}, err
 	}
