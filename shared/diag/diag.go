@@ -36,9 +36,11 @@ type Problem struct {
 	Pos
 	Resource  string `json:"resource,omitempty"`
 	Attribute string `json:"attribute,omitempty"`
-	Code      string `json:"code,omitempty"` // a stable word for what is wrong, where there is one
-	Message   string `json:"message"`
-	Hint      string `json:"hint,omitempty"`
+	// Pointer is a JSON pointer to the wrong value in the body of a request, if it came from one.
+	Pointer string `json:"pointer,omitempty"`
+	Code    string `json:"code,omitempty"` // a stable word for what is wrong, where there is one
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
 	// Related are other places that take part, such as the first of two duplicates.
 	Related []Related `json:"related,omitempty"`
 }

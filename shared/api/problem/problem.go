@@ -33,6 +33,7 @@ type Wrong struct {
 	Code      string         `json:"code,omitempty" doc:"stable code of the problem, if it has one"`
 	Message   string         `json:"message"`
 	Hint      string         `json:"hint"`
+	Pointer   string         `json:"pointer,omitempty" doc:"JSON pointer to the wrong value in the body of the request"`
 	Related   []diag.Related `json:"related,omitzero" doc:"other positions of the same problem; always present with a code"`
 	// Place replaces file, line and column if only the client knows these.
 	Place *Place `json:"place,omitempty"`
@@ -83,7 +84,7 @@ const codeResource = "resource"
 // WrongOf writes a problem for programs.
 func WrongOf(p diag.Problem) Wrong {
 	w := Wrong{File: p.File, Line: p.Line, Column: p.Column, Resource: p.Resource,
-		Attribute: p.Attribute, Code: p.Code, Message: p.Message, Hint: p.Hint}
+		Attribute: p.Attribute, Code: p.Code, Message: p.Message, Hint: p.Hint, Pointer: p.Pointer}
 	if at, is := Placeless(p.Pos); is {
 		w.File, w.Line, w.Place = "", 0, &at
 	}
@@ -122,7 +123,7 @@ func (f Failure) AsError(where func(at Place) diag.Pos) error {
 	for _, w := range f.Problems {
 		p := diag.Problem{Pos: diag.Pos{File: w.File, Line: w.Line, Column: w.Column},
 			Resource: w.Resource, Attribute: w.Attribute, Code: w.Code, Message: w.Message,
-			Hint: w.Hint, Related: w.Related}
+			Hint: w.Hint, Pointer: w.Pointer, Related: w.Related}
 		if w.Place != nil && where != nil {
 			p.Pos = where(*w.Place)
 		}

@@ -11,11 +11,16 @@ import (
 )
 
 func (c *checker) bad(at Path, code, hint, format string, args ...any) {
-	if len(c.problems) < diag.Limit {
-		c.problems.Add(diag.Problem{
-			Attribute: at.String(), Code: code, Hint: hint, Message: fmt.Sprintf(format, args...),
-		})
+	if len(c.problems) >= diag.Limit {
+		return
 	}
+	p := diag.Problem{
+		Attribute: at.String(), Code: code, Hint: hint, Message: fmt.Sprintf(format, args...),
+	}
+	if c.root != "" {
+		p.Pointer = at.Pointer(c.root)
+	}
+	c.problems.Add(p)
 }
 
 // rules reports whether modifiers apply to a part. They always apply to the service itself. With
@@ -162,17 +167,17 @@ func (c *checker) list(e *definition.Embedded, at Path, v, was any) any {
 	for i, item := range items {
 		m, ok := item.(map[string]any)
 		if !ok {
-			c.bad(at, CodeType, "give an object with the attributes of a member",
+			c.bad(at.Item(i), CodeType, "give an object with the attributes of a member",
 				"%s is %s, and not an object", itemOf(i, len(items)), jsonKind(item))
 			continue
 		}
-		here := at
-		if c.unnamed(e, at, m, itemOf(i, len(items))) {
+		here := at.Item(i)
+		if c.unnamed(e, here, m, itemOf(i, len(items))) {
 			continue
 		}
 		m = withKeys(e, m)
 		if len(e.KeyAttributes) > 0 {
-			here = member(at, e, m)
+			here = member(here, e, m)
 			if k := key(e, m); seen[k] {
 				c.bad(
 					here,
@@ -256,7 +261,7 @@ func member(at Path, e *definition.Embedded, m map[string]any) Path {
 	for _, k := range e.KeyAttributes {
 		s.Keys = append(s.Keys, Key{k, Text(m[k])})
 	}
-	return at[:len(at)-1].to(s)
+	return at[:len(at)-1].To(s)
 }
 
 // byKey returns the members of a list by their keys. The result is empty if the members have no
@@ -316,12 +321,12 @@ func (c *checker) ids(r *definition.Relation, at Path, v any) bool {
 	seen := map[any]bool{}
 	for i, item := range items {
 		if _, ok := item.(string); !ok {
-			c.bad(at, CodeType, "give the id of an instance of "+r.Service,
+			c.bad(at.Item(i), CodeType, "give the id of an instance of "+r.Service,
 				"%s is %s, and not a string", itemOf(i, len(items)), jsonKind(item))
 			return false
 		}
 		if seen[item] {
-			c.bad(at, CodeMembers, "take one of them away", "%q is there twice", item)
+			c.bad(at.Item(i), CodeMembers, "take one of them away", "%q is there twice", item)
 			return false
 		}
 		seen[item] = true

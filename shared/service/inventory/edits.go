@@ -41,7 +41,7 @@ func edited(
 	if err != nil {
 		return nil, err
 	}
-	return changed(s, is, given, who)
+	return changed(s, is, given, who, "")
 }
 
 // applied returns attributes after edits. It does not check their values.
@@ -241,7 +241,7 @@ func (e *editor) members(d *definition.Embedded, at Path, in map[string]any) {
 // member changes the member that keys identify, or follows the path into it.
 func (e *editor) member(d *definition.Embedded, at Path, in map[string]any, rest Path) {
 	step := rest[0]
-	here := at[:len(at)-1].to(step)
+	here := at[:len(at)-1].To(step)
 	list, _ := in[d.Name].([]any)
 	found := -1
 	for i, item := range list {

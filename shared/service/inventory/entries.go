@@ -27,7 +27,7 @@ func (e *editor) entries(a *definition.Attribute, at Path, in map[string]any, pa
 func (e *editor) goInto(at Path, dict map[string]any, path Path) {
 	step := path[0]
 	if step.Keys != nil {
-		e.item(at[:len(at)-1].to(step), dict, path)
+		e.item(at[:len(at)-1].To(step), dict, path)
 		return
 	}
 	if len(path) == 1 {

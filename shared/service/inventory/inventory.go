@@ -39,6 +39,9 @@ const (
 	CodeTooLarge = "too_large"
 )
 
+// PointerRoot is the JSON pointer to the attributes in the body of an order.
+const PointerRoot = "/attributes"
+
 // MaxAttributes is the size of a set of attributes in bytes of JSON. Three sets and a record fit
 // into one item of a store.
 const MaxAttributes = 96 << 10
@@ -46,23 +49,23 @@ const MaxAttributes = 96 << 10
 // Ordered returns the attributes of a new instance: the given attributes, and defaults for the
 // rest. Its error is diag.Problems with the paths of the attributes.
 func Ordered(s *definition.Service, given map[string]any) (map[string]any, error) {
-	return checked(s, given, nil, Customer)
+	return checked(s, given, nil, Customer, PointerRoot)
 }
 
 // Changed returns the attributes of an instance after a customer has changed some of them. Members
 // of lists keep each attribute that is not given.
 func Changed(s *definition.Service, is, given map[string]any) (map[string]any, error) {
-	return changed(s, is, given, Customer)
+	return changed(s, is, given, Customer, PointerRoot)
 }
 
 func changed(
-	s *definition.Service, is, given map[string]any, who Who,
+	s *definition.Service, is, given map[string]any, who Who, root string,
 ) (map[string]any, error) {
-	out, err := checked(s, given, is, who)
+	out, err := checked(s, given, is, who, root)
 	if err != nil {
 		return nil, err
 	}
-	if err := Allowed(s, is, out, who); err != nil {
+	if err := allowed(s, is, out, who, root); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -78,11 +81,12 @@ func Told(
 	return edited(s, is, []Edit{{Operation: Replace, Target: path, Value: value}}, Model)
 }
 
-// checked validates all attributes and fills in the missing ones.
+// checked validates all attributes and fills in the missing ones. root is the JSON pointer to the
+// attributes in the body of a request; "": they are not from one.
 func checked(
-	s *definition.Service, given, is map[string]any, who Who,
+	s *definition.Service, given, is map[string]any, who Who, root string,
 ) (map[string]any, error) {
-	c := &checker{service: s, who: who}
+	c := &checker{service: s, who: who, root: root}
 	if c.size(given) {
 		out := Typed(&s.Part, c.part(&s.Part, nil, given, is, true))
 		if c.problems.Err() == nil && c.size(out) {
@@ -158,5 +162,6 @@ func largest(attributes map[string]any) (name string, n int) {
 type checker struct {
 	service  *definition.Service
 	who      Who
+	root     string // see checked
 	problems diag.Problems
 }

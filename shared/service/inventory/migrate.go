@@ -37,7 +37,7 @@ func Migrate(
 			return nil
 		}
 		*digest = r.Definition
-		out, err := checked(s, given, nil, Model)
+		out, err := checked(s, given, nil, Model, "")
 		wrong, _ := diag.Of(err)
 		if err == nil {
 			wrong = identical(s, &r, out)

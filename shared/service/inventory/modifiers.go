@@ -33,10 +33,17 @@ func (w Who) may(m definition.Modifier) bool {
 // everything is allowed. An attribute that did not exist before is allowed too, because another
 // definition lacked it.
 func Allowed(s *definition.Service, before, after map[string]any, who Who) error {
+	return allowed(s, before, after, who, "")
+}
+
+// allowed is Allowed with the JSON pointer to the later attributes; see checked.
+func allowed(
+	s *definition.Service, before, after map[string]any, who Who, root string,
+) error {
 	if before == nil {
 		return nil
 	}
-	c := &checker{service: s, who: who}
+	c := &checker{service: s, who: who, root: root}
 	c.allowed(&s.Part, nil, before, after)
 	return c.problems.Err()
 }
@@ -132,25 +139,26 @@ func (c *checker) memberAllowed(e *definition.Embedded, at Path, before, after a
 // membersAllowed compares members by their keys.
 func (c *checker) membersAllowed(e *definition.Embedded, at Path, before, after any) {
 	was, is := byKey(e, before), byKey(e, after)
-	each := func(list any, f func(k string, m map[string]any)) {
+	each := func(list any, f func(i int, k string, m map[string]any)) {
 		items, _ := list.([]any)
-		for _, item := range items {
+		for i, item := range items {
 			if m, ok := item.(map[string]any); ok {
-				f(key(e, m), m)
+				f(i, key(e, m), m)
 			}
 		}
 	}
-	each(before, func(k string, m map[string]any) {
+	each(before, func(_ int, k string, m map[string]any) {
 		if is[k] == nil && !c.who.may(e.Modifier) {
 			c.refuse(member(at, e, m), e.Modifier, "it would be removed")
 		}
 	})
-	each(after, func(k string, m map[string]any) {
+	each(after, func(i int, k string, m map[string]any) {
+		here := member(at.Item(i), e, m)
 		switch {
 		case was[k] != nil:
-			c.allowed(&e.Part, member(at, e, m), was[k], m)
+			c.allowed(&e.Part, here, was[k], m)
 		case !c.who.may(e.Modifier):
-			c.refuse(member(at, e, m), e.Modifier, "it would be added")
+			c.refuse(here, e.Modifier, "it would be added")
 		}
 	})
 }

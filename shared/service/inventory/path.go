@@ -3,6 +3,7 @@ package inventory
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -14,6 +15,9 @@ type Path []Step
 type Step struct {
 	Name string
 	Keys []Key
+	// Item is the number of the member in its list, from 1; 0: it is not known. The text of a path
+	// does not have it.
+	Item int
 }
 
 // Key is an attribute that identifies a member, with its value as text.
@@ -154,8 +158,28 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// to returns the path extended by a step.
-func (p Path) to(s Step) Path { return append(slices.Clip(p), s) }
+// Pointer returns the JSON pointer to the value in attributes to which root points.
+func (p Path) Pointer(root string) string {
+	var b strings.Builder
+	b.WriteString(root)
+	for _, s := range p {
+		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(s.Name))
+		if s.Item > 0 {
+			b.WriteString("/" + strconv.Itoa(s.Item-1))
+		}
+	}
+	return b.String()
+}
+
+// To returns the path extended by a step.
+func (p Path) To(s Step) Path { return append(slices.Clip(p), s) }
+
+// Item returns the path of an item of the list at its end, by its index.
+func (p Path) Item(i int) Path {
+	last := p[len(p)-1]
+	last.Item = i + 1
+	return p[:len(p)-1].To(last)
+}
 
 // in returns the path extended by an attribute.
-func (p Path) in(name string) Path { return p.to(Step{Name: name}) }
+func (p Path) in(name string) Path { return p.To(Step{Name: name}) }

@@ -28,11 +28,12 @@ func ReplaceAll(
 func Replaced(s *definition.Service, is, given map[string]any) (map[string]any, error) {
 	c := &replacer{s}
 	plain, _ := plainNumber(given).(map[string]any)
-	out, err := checked(s, plain, c.fixed(&s.Part, plain, is, true), Customer)
+	out, err := checked(s, plain, c.fixed(&s.Part, plain, is, true), Customer,
+		PointerRoot)
 	if err != nil {
 		return nil, err
 	}
-	if err := Allowed(s, is, out, Customer); err != nil {
+	if err := allowed(s, is, out, Customer, PointerRoot); err != nil {
 		return nil, err
 	}
 	return out, nil

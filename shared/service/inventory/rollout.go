@@ -178,7 +178,7 @@ func carried(s *definition.Service, r *Record, before *Record) (candidate, activ
 		if is == nil {
 			return nil
 		}
-		out, err := checked(s, only(&s.Part, is), was, Model)
+		out, err := checked(s, only(&s.Part, is), was, Model, "")
 		wrong, _ := diag.Of(err)
 		if err == nil {
 			wrong = identical(s, r, out)

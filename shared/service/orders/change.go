@@ -110,7 +110,8 @@ func (s *changes) update(
 	ctx context.Context, env string, attributes map[string]any, names names,
 ) step {
 	return s.toLatest(ctx, env, func(f *found) (inventory.Change, error) {
-		given, lost := s.resolved(ctx, env, &f.def, attributes, names)
+		given, lost := s.resolved(ctx, env, &f.def, attributes, names,
+			inventory.PointerRoot)
 		c, err := inventory.Update(&f.def, f.record, given, f.record.Version, s.now())
 		return c, both(lost, err)
 	})
@@ -157,7 +158,8 @@ func (s *changes) Replace(
 			if ignore {
 				all = inventory.Writable(&f.def, all)
 			}
-			given, lost := s.resolved(ctx, env, &f.def, all, nil)
+			given, lost := s.resolved(ctx, env, &f.def, all, nil,
+				inventory.PointerRoot)
 			c, err := inventory.ReplaceAll(&f.def, f.record, given, f.record.Version, s.now())
 			return c, both(lost, err)
 		}))
@@ -233,7 +235,7 @@ func (s *changes) edits(
 			})
 			continue
 		}
-		m, err := s.resolved(ctx, env, d, m, names)
+		m, err := s.resolved(ctx, env, d, m, names, "")
 		if err != nil {
 			return nil, err
 		}
@@ -295,7 +297,7 @@ func (s *experts) Migrate(
 			all, lost := m, error(nil)
 			for _, set := range []*map[string]any{&all.Candidate, &all.Active, &all.Rollback} {
 				if *set != nil {
-					is, err := s.resolved(ctx, env, &f.def, *set, nil)
+					is, err := s.resolved(ctx, env, &f.def, *set, nil, "")
 					*set, lost = is, both(lost, err)
 				}
 			}

@@ -142,7 +142,7 @@ func (s *changes) creation(
 	if err != nil {
 		return changed{}, err
 	}
-	given, lost := s.resolved(ctx, env, &d, o.Attributes, names)
+	given, lost := s.resolved(ctx, env, &d, o.Attributes, names, inventory.PointerRoot)
 	c, err := inventory.New(&d, o.ID, o.State, given, s.now())
 	if err = both(lost, err); err != nil {
 		return changed{}, err

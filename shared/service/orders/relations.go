@@ -25,16 +25,19 @@ type resolver struct {
 	ctx      context.Context // of the request that the resolver serves
 	env      string
 	names    names
+	root     string // the JSON pointer to the attributes; "": there is none
 	problems diag.Problems
 	failed   error // a fault of a store
 }
 
 // resolved returns attributes with ids instead of names of instances. Its error is diag.Problems
-// with the unknown names, which stay in the attributes.
+// with the unknown names, which stay in the attributes. root is the JSON pointer to the attributes in
+// the body of a request, or "".
 func (s *core) resolved(
 	ctx context.Context, env string, d *definition.Service, given map[string]any, names names,
+	root string,
 ) (map[string]any, error) {
-	r := &resolver{s: s, ctx: ctx, env: env, names: names}
+	r := &resolver{s: s, ctx: ctx, env: env, names: names, root: root}
 	out := r.part(&d.Part, nil, given)
 	if r.failed != nil {
 		return nil, r.failed
@@ -128,7 +131,8 @@ func (r *resolver) members(e *definition.Embedded, at inventory.Path, v any) any
 			for _, k := range e.KeyAttributes {
 				keys = append(keys, inventory.Key{Name: k, Value: inventory.Text(m[k])})
 			}
-			out[i] = r.part(&e.Part, in(at[:len(at)-1], e.Name, keys), m)
+			out[i] = r.part(&e.Part, at[:len(at)-1].To(
+				inventory.Step{Name: e.Name, Keys: keys, Item: i + 1}), m)
 		}
 		return out
 	}
@@ -145,7 +149,7 @@ func (r *resolver) value(rel *definition.Relation, at inventory.Path, v any) any
 		for i := range v {
 			out[i] = v[i]
 			if s, ok := v[i].(string); ok {
-				out[i] = r.one(rel, at, s)
+				out[i] = r.one(rel, at.Item(i), s)
 			}
 		}
 		return out
@@ -175,10 +179,14 @@ func (r *resolver) one(rel *definition.Relation, at inventory.Path, name string)
 }
 
 func (r *resolver) wrong(at inventory.Path, hint, format string, args ...any) {
-	r.problems.Add(diag.Problem{
+	p := diag.Problem{
 		Attribute: at.String(), Code: inventory.CodeValue, Hint: hint,
 		Message: fmt.Sprintf(format, args...),
-	})
+	}
+	if r.root != "" {
+		p.Pointer = at.Pointer(r.root)
+	}
+	r.problems.Add(p)
 }
 
 // lost records a problem with an unknown name, or a fault of the store.

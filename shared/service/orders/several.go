@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -117,7 +118,8 @@ func (s *placing) named(items []Item) (names, []string, error) {
 		}
 		if _, twice := all[i.Name]; twice && i.Name != "" {
 			problems.Add(diag.Problem{
-				Resource: i.item(n), Message: "another item has this name", Hint: "use another one",
+				Resource: i.item(n), Pointer: itemPointer(n) + "/instance_id",
+				Message: "another item has this name", Hint: "use another one",
 			})
 		}
 		all[i.Name], all[ids[n]] = named{ids[n], i.Service}, named{ids[n], i.Service}
@@ -154,7 +156,7 @@ func (s *placing) items(
 			if !wrong(err) {
 				return nil, err
 			}
-			problems = append(problems, of(i.item(n), err)...)
+			problems = append(problems, of(i.item(n), itemPointer(n), err)...)
 			continue
 		}
 		seen[c.record.ID] = true
@@ -171,14 +173,18 @@ func wrong(err error) bool {
 	return fault.Is(err, fault.Invalid) || fault.Is(err, fault.NotFound)
 }
 
-// of returns an error as problems of an item.
-func of(item string, err error) diag.Problems {
+// itemPointer returns the JSON pointer to an item in the body of an order.
+func itemPointer(n int) string { return "/service_order_items/" + strconv.Itoa(n) }
+
+// of returns an error as problems of an item. pointer is the JSON pointer to the item.
+func of(item, pointer string, err error) diag.Problems {
 	problems, _ := diag.Of(err)
 	if len(problems) == 0 {
 		problems = diag.Problems{{Message: err.Error(), Hint: fault.HintOf(err)}}
 	}
 	for i := range problems {
 		problems[i].Resource = item
+		problems[i].Pointer = pointer + problems[i].Pointer
 	}
 	return problems
 }
@@ -244,7 +250,7 @@ func (s *placing) whose(
 	for n := range all {
 		err := s.explained(ctx, env, &all[n], failed)
 		if err != nil && !errors.Is(err, failed) {
-			return of(o.Items[n].item(n), err)
+			return of(o.Items[n].item(n), itemPointer(n), err)
 		}
 	}
 	return failed
