@@ -49,7 +49,8 @@ func (c Remote) Actions(ctx context.Context, env string, q ActionQuery) ([]Actio
 		}
 		v.Set("limit", strconv.Itoa(limit))
 		var page paging.Page[Action]
-		err := c.Call(ctx, http.MethodGet, wire.EnvironmentPath(env, "actions?")+v.Encode(), nil, &page)
+		err := c.Call(ctx, http.MethodGet,
+			wire.EnvironmentPath(env, "actions?")+v.Encode(), nil, &page)
 		if err := client.IgnoreMissing(err); err != nil {
 			return nil, err
 		}

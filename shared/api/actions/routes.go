@@ -15,7 +15,8 @@ import (
 
 // Routes serves actions.
 func Routes(r *server.Router, s *Service) {
-	server.Register(r, http.MethodGet, server.EnvironmentPath+"/actions", "actions", "Actions, newest first",
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/actions", "actions",
+		"Actions, newest first",
 		func(ctx context.Context, i *actionsIn) (*server.Out[paging.Page[Action]], error) {
 			return server.Answer(s.ActionsPage(ctx, i.Env, i.query()))
 		})

@@ -26,7 +26,8 @@ func (c Remote) Pause(ctx context.Context, env string, paused bool, agents ...st
 
 // Prune implements Home.
 func (c Remote) Prune(ctx context.Context, env string, remove bool) ([]Pruned, error) {
-	out, err := client.Ask[prunedAgents](ctx, c.Conn, http.MethodPost, wire.EnvironmentPath(env, "agents/prune"),
+	out, err := client.Ask[prunedAgents](ctx, c.Conn, http.MethodPost,
+		wire.EnvironmentPath(env, "agents/prune"),
 		map[string]bool{"remove": remove})
 	return out.Agents, err
 }

@@ -15,11 +15,13 @@ func Routes(r *server.Router, s *Service) {
 		server.InEnvironment
 		paging.KeyPaging
 	}
-	server.Register(r, http.MethodGet, server.EnvironmentPath+"/agents", "agents", "Agents, by name",
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/agents", "agents",
+		"Agents, by name",
 		func(ctx context.Context, i *listIn) (*server.Out[paging.Page[Agent]], error) {
 			return server.Answer(s.AgentsPage(ctx, i.Env, i.KeyPaging))
 		})
-	server.Register(r, http.MethodPost, server.EnvironmentPath+"/pause", "pause", "Pause or resume agents",
+	server.Register(r, http.MethodPost, server.EnvironmentPath+"/pause", "pause",
+		"Pause or resume agents",
 		func(ctx context.Context, i *struct {
 			server.InEnvironment
 			Body struct {

@@ -59,7 +59,8 @@ func Routes(r *server.Router, s *tenant.Orders, env *environments.Service) {
 		func(ctx context.Context, o *orders.Service, i *oneIn) (orders.Callback, error) {
 			return oneCallback(ctx, o, i.Env, i.ID)
 		})
-	tenant.Register(r, s, http.MethodDelete, callbackPath, "unregisterCallback", "Call an address no more",
+	tenant.Register(r, s, http.MethodDelete, callbackPath, "unregisterCallback",
+		"Call an address no more",
 		func(ctx context.Context, o *orders.Service, i *oneIn) (string, error) {
 			return i.ID, o.Unregister(ctx, i.Env, i.ID)
 		})

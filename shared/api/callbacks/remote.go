@@ -42,7 +42,8 @@ func (o Remote) Unregister(ctx context.Context, env, id string) error {
 
 // Registered implements Orders.
 func (o Remote) Registered(ctx context.Context, env string) ([]orders.Callback, error) {
-	all, err := client.GetData[[]orders.Callback](ctx, o.C, env, http.MethodGet, callbacksPath, nil, nil)
+	all, err := client.GetData[[]orders.Callback](ctx, o.C, env, http.MethodGet,
+		callbacksPath, nil, nil)
 	return all, client.IgnoreMissing(err)
 }
 

@@ -14,7 +14,9 @@ import (
 )
 
 // Discover implements Home. If this process has handlers, an unknown agent stands for this machine.
-func (s *Service) Discover(ctx context.Context, env string, d Discover) (results.Discovered, error) {
+func (s *Service) Discover(
+	ctx context.Context, env string, d Discover,
+) (results.Discovered, error) {
 	done, err := s.Describe(ctx, env, d)
 	if err != nil {
 		return results.Discovered{}, err
@@ -23,7 +25,9 @@ func (s *Service) Discover(ctx context.Context, env string, d Discover) (results
 }
 
 // FoundHere makes the answer for a caller on another machine, for which this machine is no agent.
-func (s *Service) FoundHere(ctx context.Context, env string, d Discover) (results.FoundDone, error) {
+func (s *Service) FoundHere(
+	ctx context.Context, env string, d Discover,
+) (results.FoundDone, error) {
 	agents, err := s.Env.Engine.State.Agents(ctx, env)
 	if err != nil {
 		return results.FoundDone{}, fault.Wrap(fault.Unknown, "read agents", err)
@@ -86,7 +90,9 @@ func (s *Service) Plan(
 }
 
 // Planned returns the plan of an export of uploaded documents, without reading reality.
-func (s *Service) Planned(ctx context.Context, env string, request PlanAsked) (results.ReadDone, error) {
+func (s *Service) Planned(
+	ctx context.Context, env string, request PlanAsked,
+) (results.ReadDone, error) {
 	x, err := s.ExportService.Unpack(ctx, request.Bundle)
 	if err != nil {
 		return results.ReadDone{}, err

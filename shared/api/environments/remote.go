@@ -14,7 +14,8 @@ type Remote struct{ *client.Conn }
 
 // Progress implements Home. An environment that does not exist has no progress.
 func (c Remote) Progress(ctx context.Context, env string) (Progress, error) {
-	p, err := client.Ask[Progress](ctx, c.Conn, http.MethodGet, wire.EnvironmentPath(env, "progress"), nil)
+	p, err := client.Ask[Progress](ctx, c.Conn, http.MethodGet,
+		wire.EnvironmentPath(env, "progress"), nil)
 	if err != nil && client.IgnoreMissing(err) == nil {
 		return ProgressOf(env, deploy.Progress{}), nil
 	}
@@ -23,7 +24,8 @@ func (c Remote) Progress(ctx context.Context, env string) (Progress, error) {
 
 // Halt implements Home.
 func (c Remote) Halt(ctx context.Context, env string, halted bool) error {
-	return c.Call(ctx, http.MethodPost, wire.EnvironmentPath(env, "halt"), map[string]bool{"halted": halted},
+	return c.Call(ctx, http.MethodPost,
+		wire.EnvironmentPath(env, "halt"), map[string]bool{"halted": halted},
 		nil)
 }
 
@@ -31,7 +33,8 @@ func (c Remote) Halt(ctx context.Context, env string, halted bool) error {
 func (c Remote) Collect(
 	ctx context.Context, env string, grace time.Duration,
 ) (deploy.Collected, error) {
-	out, err := client.Ask[deploy.Collected](ctx, c.Conn, http.MethodPost, wire.EnvironmentPath(env, "gc"),
+	out, err := client.Ask[deploy.Collected](ctx, c.Conn, http.MethodPost,
+		wire.EnvironmentPath(env, "gc"),
 		map[string]int64{"grace_ms": grace.Milliseconds()})
 	return out, client.IgnoreMissing(err)
 }

@@ -18,7 +18,8 @@ func Routes(r *server.Router, s *Service) {
 			list, err := s.Environments(ctx)
 			return server.Answer(paging.ByKey(list, func(name *string) string { return *name }, *g, err))
 		})
-	server.Register(r, http.MethodGet, server.EnvironmentPath+"/progress", "progress", "How far it is",
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/progress", "progress",
+		"How far it is",
 		func(ctx context.Context, i *server.InEnvironment) (*server.Out[Progress], error) {
 			p, err := s.Progress(ctx, i.Env)
 			return server.Answer(p, s.CheckFound(ctx, i.Env, p.Last, err))

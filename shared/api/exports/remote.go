@@ -41,7 +41,8 @@ func (c Remote) Export(
 	uploaded := 0
 	err = files.Commit(ctx, c.Conn, env, x.Model, p, true, progress, func(n int) error {
 		uploaded += n
-		return c.CallExport(ctx, http.MethodPost, wire.EnvironmentPath(env, "exports"), BundleOf(x, p), &done)
+		return c.CallExport(ctx, http.MethodPost,
+			wire.EnvironmentPath(env, "exports"), BundleOf(x, p), &done)
 	})
 	out := done.exported()
 	out.FilesUploaded = uploaded

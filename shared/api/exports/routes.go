@@ -31,7 +31,8 @@ func Routes(r *server.Router, s *Service) {
 			}
 			return server.Answer(done, err)
 		})
-	server.Register(r, http.MethodPost, server.EnvironmentPath+"/exports", "export", "Store and release an uploaded export",
+	server.Register(r, http.MethodPost, server.EnvironmentPath+"/exports", "export",
+		"Store and release an uploaded export",
 		func(ctx context.Context, i *bundleIn) (*server.Out[ExportDone], error) {
 			x, err := s.Commit(ctx, i.Env, i.Body)
 			return server.Answer(exportDone(x), err)

@@ -90,7 +90,8 @@ func (u *Uploader) Store(ctx context.Context, blobs []state.Blob) error {
 			byHash[b.Hash] = b
 		}
 		var done uploadsDone
-		if err := u.C.CallExport(ctx, http.MethodPost, wire.EnvironmentPath(u.Env, "uploads"), request,
+		if err := u.C.CallExport(ctx, http.MethodPost,
+			wire.EnvironmentPath(u.Env, "uploads"), request,
 			&done); err != nil {
 			return err
 		}

@@ -67,7 +67,8 @@ func (o Remote) List(
 func (o Remote) Instance(
 	ctx context.Context, env string, ref orders.Ref,
 ) (orders.Instance, error) {
-	return client.GetData[orders.Instance](ctx, o.C, env, http.MethodGet, tenant.InstanceAddress(ref), nil, nil)
+	return client.GetData[orders.Instance](ctx, o.C, env, http.MethodGet,
+		tenant.InstanceAddress(ref), nil, nil)
 }
 
 // Events implements Orders.

@@ -20,7 +20,8 @@ func changeRoutes(r *server.Router, s *tenant.Orders) {
 		tenant.OfService
 		Body CreationBody
 	}
-	tenant.Register(r, s, http.MethodPost, tenant.InventoryPath, "createInstance", "Order an instance",
+	tenant.Register(r, s, http.MethodPost, tenant.InventoryPath, "createInstance",
+		"Order an instance",
 		func(ctx context.Context, o *orders.Service, i *createIn) (orders.Instance, error) {
 			b := &i.Body
 			c := orders.Creation{
@@ -35,7 +36,8 @@ func changeRoutes(r *server.Router, s *tenant.Orders) {
 		tenant.Seen
 		Body UpdateBody
 	}
-	tenant.Register(r, s, http.MethodPatch, tenant.InstancePath, "updateInstance", "Change attributes",
+	tenant.Register(r, s, http.MethodPatch, tenant.InstancePath, "updateInstance",
+		"Change attributes",
 		func(ctx context.Context, o *orders.Service, i *updateIn) (v orders.Instance, err error) {
 			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Comment)
 			if err != nil {
@@ -63,7 +65,8 @@ func changeRoutes(r *server.Router, s *tenant.Orders) {
 		tenant.Seen
 		Body EditsBody
 	}
-	tenant.Register(r, s, http.MethodPatch, "/lsm/v2/service_inventory/{service_entity}/{service_id}",
+	tenant.Register(r, s, http.MethodPatch,
+		"/lsm/v2/service_inventory/{service_entity}/{service_id}",
 		"editInstance", "Apply edits to attributes",
 		func(ctx context.Context, o *orders.Service, i *editIn) (v orders.Instance, err error) {
 			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Comment)
@@ -76,7 +79,8 @@ func changeRoutes(r *server.Router, s *tenant.Orders) {
 		tenant.OfInstance
 		tenant.Seen
 	}
-	tenant.Register(r, s, http.MethodDelete, tenant.InstancePath, "deleteInstance", "Ask for the end of an instance",
+	tenant.Register(r, s, http.MethodDelete, tenant.InstancePath, "deleteInstance",
+		"Ask for the end of an instance",
 		func(ctx context.Context, o *orders.Service, i *deleteIn) (v orders.Instance, err error) {
 			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, nil, nil)
 			if err != nil {
@@ -130,7 +134,8 @@ func stateRoutes(r *server.Router, s *tenant.Orders) {
 		tenant.Seen
 		Body StateBody
 	}
-	tenant.Register(r, s, http.MethodPost, tenant.InstancePath+"/state", "setInstanceState", "Ask for a state",
+	tenant.Register(r, s, http.MethodPost, tenant.InstancePath+"/state", "setInstanceState",
+		"Ask for a state",
 		func(ctx context.Context, o *orders.Service, i *stateIn) (v orders.Instance, err error) {
 			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Message)
 			if err != nil {
@@ -143,7 +148,8 @@ func stateRoutes(r *server.Router, s *tenant.Orders) {
 		tenant.Seen
 		Body ForceBody
 	}
-	tenant.Register(r, s, http.MethodPost, tenant.InstancePath+"/expert/state", "forceInstanceState",
+	tenant.Register(r, s, http.MethodPost, tenant.InstancePath+"/expert/state",
+		"forceInstanceState",
 		"Set a state without a transfer",
 		func(ctx context.Context, o *orders.Service, i *forceIn) (v orders.Instance, err error) {
 			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Message)
@@ -161,7 +167,8 @@ func stateRoutes(r *server.Router, s *tenant.Orders) {
 		tenant.Seen
 		Body MigrationBody
 	}
-	tenant.Register(r, s, http.MethodPatch, tenant.InstancePath+"/update_entity_version", "migrateInstance",
+	tenant.Register(r, s, http.MethodPatch, tenant.InstancePath+"/update_entity_version",
+		"migrateInstance",
 		"Give an instance another version of its definition, with other attributes",
 		func(ctx context.Context, o *orders.Service, i *migrateIn) (v orders.Instance, err error) {
 			b := &i.Body
@@ -182,7 +189,8 @@ type OfKey struct {
 }
 
 func settingRoutes(r *server.Router, s *tenant.Orders) {
-	tenant.Register(r, s, http.MethodGet, tenant.InstancePath+"/config", "instanceConfig", "Settings of an instance",
+	tenant.Register(r, s, http.MethodGet, tenant.InstancePath+"/config", "instanceConfig",
+		"Settings of an instance",
 		func(ctx context.Context, o *orders.Service, i *tenant.OfInstance) (map[string]bool, error) {
 			one, err := o.Instance(ctx, i.Env, i.Ref())
 			return one.Config, err
@@ -208,7 +216,8 @@ func settingRoutes(r *server.Router, s *tenant.Orders) {
 		Body MetadataBody
 	}
 	const path = tenant.InstancePath + "/metadata/{key}"
-	tenant.Register(r, s, http.MethodPost, path, "setInstanceMetadata", "Keep a text with an instance",
+	tenant.Register(r, s, http.MethodPost, path, "setInstanceMetadata",
+		"Keep a text with an instance",
 		func(ctx context.Context, o *orders.Service, i *metadataSet) (v orders.Instance, err error) {
 			b, err := i.Body.flat()
 			if err != nil {
@@ -224,7 +233,8 @@ func settingRoutes(r *server.Router, s *tenant.Orders) {
 		OfKey
 		tenant.Seen
 	}
-	tenant.Register(r, s, http.MethodDelete, path, "deleteInstanceMetadata", "Let go of such a text",
+	tenant.Register(r, s, http.MethodDelete, path, "deleteInstanceMetadata",
+		"Let go of such a text",
 		func(ctx context.Context, o *orders.Service, i *metadataGone) (v orders.Instance, err error) {
 			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, nil, nil)
 			if err != nil {

@@ -105,7 +105,9 @@ func errNoJob() error {
 
 // AskJob starts a comparison under an id that the caller has made up; a repeated request is the same
 // job. It returns the state of the job, after a moment in which a short one is done.
-func (s *Service) AskJob(ctx context.Context, env, id string, job comparisons.ReadJob) (JobState, error) {
+func (s *Service) AskJob(
+	ctx context.Context, env, id string, job comparisons.ReadJob,
+) (JobState, error) {
 	if _, err := state.ParseFilter(job.Filter); err != nil {
 		return JobState{}, err
 	}

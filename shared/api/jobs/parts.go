@@ -267,7 +267,9 @@ func (w *worker) part(ctx context.Context, have *storedJob, agent string,
 }
 
 // discover lists existing things, in this process or by a runner.
-func (w *worker) discover(ctx context.Context, job comparisons.ReadJob) (deploy.DryRun, *results.ReadDone, error) {
+func (w *worker) discover(
+	ctx context.Context, job comparisons.ReadJob,
+) (deploy.DryRun, *results.ReadDone, error) {
 	agents, err := w.s.Env.Engine.State.Agents(ctx, w.env)
 	if err != nil {
 		return deploy.DryRun{}, nil, fault.Wrap(fault.Unknown, "read agents", err)
@@ -344,7 +346,9 @@ func (w *worker) partSlice(ctx context.Context, until time.Time) (d deploy.DryRu
 }
 
 // endPart ends a part, with the findings of its last slice or with an error.
-func (w *worker) endPart(ctx context.Context, d deploy.DryRun, done *results.ReadDone, err error) error {
+func (w *worker) endPart(
+	ctx context.Context, d deploy.DryRun, done *results.ReadDone, err error,
+) error {
 	if err == nil {
 		if done.Found != nil {
 			err = w.keepPages(ctx, done.Found)

@@ -40,7 +40,8 @@ func (c Remote) Plan(
 			done, left, err = runJob(ctx, c.Conn, env, job)
 			return err
 		}
-		return c.CallExport(ctx, http.MethodPost, wire.EnvironmentPath(env, "plans"), request, &done)
+		return c.CallExport(ctx, http.MethodPost,
+			wire.EnvironmentPath(env, "plans"), request, &done)
 	})
 	if err != nil {
 		return deploy.DryRun{Unread: left}, err
@@ -129,7 +130,9 @@ func (c Remote) DryRun(ctx context.Context, env string, version int, filter []st
 }
 
 // Discover implements Home.
-func (c Remote) Discover(ctx context.Context, env string, d comparisons.Discover) (results.Discovered, error) {
+func (c Remote) Discover(
+	ctx context.Context, env string, d comparisons.Discover,
+) (results.Discovered, error) {
 	all, _, err := runJob(ctx, c.Conn, env, jobAsked{Discover: &d})
 	if err == nil && all.Found == nil {
 		err = fault.New(fault.Foreign, "ask "+c.Base.Host, "the server reports no findings")

@@ -102,7 +102,8 @@ func Routes(r *server.Router, s *tenant.Orders, env *environments.Service) {
 		Body OrderBody
 	}
 	const path = "/lsm/v2/order"
-	tenant.Register(r, s, http.MethodPost, path, "order", "Order, change and delete several instances",
+	tenant.Register(r, s, http.MethodPost, path, "order",
+		"Order, change and delete several instances",
 		func(ctx context.Context, o *orders.Service, i *orderIn) (orders.Placed, error) {
 			return o.Order(ctx, i.Env, i.Body.Order())
 		}, tenant.LongerBody(tenant.MaxOrders))

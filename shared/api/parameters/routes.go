@@ -48,11 +48,13 @@ func Routes(r *server.Router, s *Service) {
 		server.InEnvironment
 		paging.KeyPaging
 	}
-	server.Register(r, http.MethodGet, server.EnvironmentPath+"/parameters", "parameters", "Parameters, by name",
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/parameters", "parameters",
+		"Parameters, by name",
 		func(ctx context.Context, i *listIn) (*server.Out[paging.Page[state.Parameter]], error) {
 			return server.Answer(s.ParametersPage(ctx, i.Env, false, i.KeyPaging))
 		})
-	server.Register(r, http.MethodGet, server.EnvironmentPath+"/facts", "facts", "Facts, by resource and name",
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/facts", "facts",
+		"Facts, by resource and name",
 		func(ctx context.Context, i *listIn) (*server.Out[paging.Page[state.Parameter]], error) {
 			return server.Answer(s.ParametersPage(ctx, i.Env, true, i.KeyPaging))
 		})

@@ -16,7 +16,8 @@ type Remote struct{ *client.Conn }
 
 // Health implements Home.
 func (c Remote) Health(ctx context.Context, env string) (Health, error) {
-	h, err := client.Ask[Health](ctx, c.Conn, http.MethodGet, wire.EnvironmentPath(env, "health"), nil)
+	h, err := client.Ask[Health](ctx, c.Conn, http.MethodGet,
+		wire.EnvironmentPath(env, "health"), nil)
 	return h, client.IgnoreMissing(err)
 }
 
@@ -48,5 +49,6 @@ func (c Remote) Schedule(ctx context.Context, env string, w Work) (int, error) {
 
 // Forget implements Home.
 func (c Remote) Forget(ctx context.Context, env string, f Forgetting) (Forgotten, error) {
-	return client.Ask[Forgotten](ctx, c.Conn, http.MethodPost, wire.EnvironmentPath(env, "forget"), f)
+	return client.Ask[Forgotten](ctx, c.Conn, http.MethodPost,
+		wire.EnvironmentPath(env, "forget"), f)
 }

@@ -12,19 +12,22 @@ import (
 
 // Routes serves resources, and schedules work on them.
 func Routes(r *server.Router, s *Service) {
-	server.Register(r, http.MethodGet, server.EnvironmentPath+"/resources", "resources", "Resources, in order of id",
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/resources", "resources",
+		"Resources, in order of id",
 		func(ctx context.Context, i *resourcesIn) (*server.Out[paging.Page[Resource]], error) {
 			return server.Answer(s.ResourcesPage(ctx, i.Env,
 				Query{Filter: i.Filter, Cursor: i.Cursor, Limit: i.Limit.Limit}))
 		})
-	server.Register(r, http.MethodGet, server.EnvironmentPath+"/health", "health", "Problems, causes first",
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/health", "health",
+		"Problems, causes first",
 		func(ctx context.Context, i *server.InEnvironment) (*server.Out[Health], error) {
 			t, err := s.Health(ctx, i.Env)
 			err = s.Env.CheckFound(ctx, i.Env, len(t.Groups), err)
 			t.bound()
 			return server.Answer(t, err)
 		})
-	server.Register(r, http.MethodGet, server.EnvironmentPath+"/resources/{id}", "resource", "One resource",
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/resources/{id}", "resource",
+		"One resource",
 		func(ctx context.Context, i *struct {
 			server.InEnvironment
 			ID string `path:"id" minLength:"1" maxLength:"4096"`

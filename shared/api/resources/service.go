@@ -35,7 +35,9 @@ const maxSearched = 50
 
 // lastSeen returns the last action that has read the thing; nil: none of the recent actions has,
 // for example because the agent was not reached.
-func (s *Service) lastSeen(ctx context.Context, env string, last *actions.Action) (*actions.Action, error) {
+func (s *Service) lastSeen(
+	ctx context.Context, env string, last *actions.Action,
+) (*actions.Action, error) {
 	if last == nil || hasRead(last) {
 		return last, nil
 	}

@@ -98,7 +98,8 @@ func notOfferedRoutes(r *server.Router, s *tenant.Orders) {
 			d, err := o.Offer(ctx, i.Env, i.Service, -1, false)
 			return d.Config, err
 		})
-	tenant.Register(r, s, http.MethodGet, "/lsm/v2/service_catalog/{service_entity}/{version}/config",
+	tenant.Register(r, s, http.MethodGet,
+		"/lsm/v2/service_catalog/{service_entity}/{version}/config",
 		"serviceVersionConfig", "Settings of a version of a service: as in v1",
 		func(ctx context.Context, o *orders.Service, i *versionIn) (map[string]bool, error) {
 			d, err := o.Offer(ctx, i.Env, i.Service, i.Version, false)
@@ -127,7 +128,8 @@ func notOfferedRoutes(r *server.Router, s *tenant.Orders) {
 			d, err := o.Offer(ctx, i.Env, i.Service, -1, false)
 			return d.Schema(), err
 		})
-	tenant.Register(r, s, http.MethodDelete, "/lsm/v1/service_catalog/{service_entity}", "deleteService",
+	tenant.Register(r, s, http.MethodDelete, "/lsm/v1/service_catalog/{service_entity}",
+		"deleteService",
 		"Not offered: see the error",
 		func(ctx context.Context, o *orders.Service, i *serviceIn) (map[string]any, error) {
 			if _, err := o.Offer(ctx, i.Env, i.Service, -1, false); err != nil {

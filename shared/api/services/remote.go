@@ -25,7 +25,8 @@ func (o CatalogRemote) Catalog(
 	if versions {
 		path = "/lsm/v2/service_catalog"
 	}
-	all, err := client.GetData[[]orders.Offer](ctx, o.C, env, http.MethodGet, path, counting(counts), nil)
+	all, err := client.GetData[[]orders.Offer](ctx, o.C, env, http.MethodGet,
+		path, counting(counts), nil)
 	return all, client.IgnoreMissing(err)
 }
 
@@ -65,6 +66,7 @@ func (o CatalogRemote) Roll(
 	ctx context.Context, env string, w orders.Wish, back bool,
 ) (orders.Instance, error) {
 	body := RolloutBody{Version: w.Version, Back: back, Message: wire.OrNull(w.Message)}
-	return client.GetData[orders.Instance](ctx, o.C, env, http.MethodPost, tenant.InstanceAddress(w.Ref)+rolloutPath, nil,
+	return client.GetData[orders.Instance](ctx, o.C, env, http.MethodPost,
+		tenant.InstanceAddress(w.Ref)+rolloutPath, nil,
 		body)
 }

@@ -30,7 +30,8 @@ func (c Remote) Compare(
 	if whole { // earlier servers reject the member
 		request["whole"] = true
 	}
-	done, err := client.Ask[results.ReadDone](ctx, c.Conn, http.MethodPost, wire.EnvironmentPath(env, "diffs"), request)
+	done, err := client.Ask[results.ReadDone](ctx, c.Conn, http.MethodPost,
+		wire.EnvironmentPath(env, "diffs"), request)
 	if err != nil {
 		return deploy.DryRun{}, err
 	}

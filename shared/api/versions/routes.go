@@ -17,7 +17,8 @@ import (
 
 // Routes serves the stored versions.
 func Routes(r *server.Router, s *Service) {
-	server.Register(r, http.MethodGet, server.EnvironmentPath+"/versions", "versions", "Versions, ascending",
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/versions", "versions",
+		"Versions, ascending",
 		func(ctx context.Context, i *struct {
 			server.InEnvironment
 			paging.Paging
@@ -44,9 +45,11 @@ func Routes(r *server.Router, s *Service) {
 		func(ctx context.Context, i *InVersion) (*server.Out[Described], error) {
 			return server.Answer(s.Described(ctx, i.Env, i.Number))
 		})
-	server.Register(r, http.MethodGet, server.EnvironmentPath+"/versions/{number}/resources", "versionResources",
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/versions/{number}/resources",
+		"versionResources",
 		"Resources of a version as documents have them, in no order", s.descriptionsPage)
-	server.Register(r, http.MethodGet, server.EnvironmentPath+"/versions/{number}/files/{hash}", "versionFile",
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/versions/{number}/files/{hash}",
+		"versionFile",
 		"A file that resources of a version refer to", s.file)
 }
 
