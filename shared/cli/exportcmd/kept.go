@@ -79,7 +79,7 @@ func (p *PlanFiles) preview(
 		}
 		out.planned, out.agents = d.Planned, d.Agents
 	}
-	return out, nil
+	return out, context.Cause(ctx) // a read that the end of the context has cut off may look failed
 }
 
 // keep makes a plan and writes it to a file atomically.

@@ -148,6 +148,9 @@ func (p *Planner) planNow(ctx context.Context, path, out string, f exportFlags,
 	}
 	d, err := p.Home.Plan(ctx, p.Env, x, opts)
 	if err == nil {
+		err = context.Cause(ctx) // a read that was cut off may look failed
+	}
+	if err == nil {
 		err = p.inOrder(ctx, d.Planned, x, f.waves, read)
 	}
 	if err != nil {
