@@ -411,7 +411,7 @@ func (b *blocker) unblock(row *state.Row) {
 	if onTheWay {
 		row.Causes, row.Reason = was.Causes, was.Reason
 	}
-	if !onTheWay || row.Ticket() == 0 && (row.Unfinished() || row.Removing) {
+	if !onTheWay || row.Ticket() == 0 && (!row.AsWanted() || row.Removing) {
 		b.p.schedule(row, step.Schedule{Priority: state.PriorityNewVersion})
 	}
 }

@@ -290,7 +290,7 @@ func (p *planning) scheduleUnfinished(
 		return err
 	}
 	return p.pl.Client.EachRow(ctx, p.env.Name, func(r *state.Row) error {
-		if r.Unfinished() || p.rows[r.ID] != nil {
+		if !r.AsWanted() || p.rows[r.ID] != nil {
 			p.set(p.planned(r), ask)
 		}
 		return nil

@@ -74,7 +74,7 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 		if err != nil || !shown {
 			return err
 		}
-		runs := now.Ticket() != 0 && p.rows[now.ID] != nil || now.Unfinished()
+		runs := now.Ticket() != 0 && p.rows[now.ID] != nil || !now.AsWanted()
 		if !p.targets.shows(now.ID, runs) {
 			if now.AsWanted() {
 				s.beside[now.ID] = now

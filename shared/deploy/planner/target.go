@@ -332,7 +332,7 @@ func (p *exporting) checkTargets(ctx context.Context, agents []string) error {
 		case t == nil:
 			return !r.Removing
 		}
-		return t.asked[r.ID] && !r.Removing || t.needed[r.ID] && r.Unfinished()
+		return t.asked[r.ID] && !r.Removing || t.needed[r.ID] && !r.AsWanted()
 	}
 	return p.pl.Client.EachRow(ctx, p.env.Name, func(r *state.Row) error {
 		if r = p.planned(r); asks(r) {

@@ -16,9 +16,6 @@ func (r *Row) AsWanted() bool {
 	return r.LastRun == RunSuccess && r.Compliance == Compliant && r.Deployed == r.Hash
 }
 
-// Unfinished reports whether a row is not as its intent wants, as far as is known.
-func (r *Row) Unfinished() bool { return !r.AsWanted() }
-
 // Ticket returns the generation with which a row is scheduled; 0: it is not scheduled, unless a wave
 // asks for it. A row is scheduled from the commit of a planner that gives it a generation until a
 // run that was claimed with this generation has ended. A row that runs again without a request has

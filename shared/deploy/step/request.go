@@ -29,7 +29,7 @@ func (e Requested) next(r *state.Row) []Effect {
 		return nil
 	case e.Check:
 		return schedule(e.Priority)
-	case !r.Unfinished() || e.Running:
+	case r.AsWanted() || e.Running:
 		return nil
 	case !e.Retry && (!state.Retried(r.Class) || r.NextAt.After(e.Now)):
 		return nil
