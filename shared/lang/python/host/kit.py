@@ -137,6 +137,8 @@ class Project:
         self.version, self.ctx, self.resources, self.types = None, None, {}, None
         self._stdout, self._stderr, self._blobs, self._agents, self._made = None, None, {}, {}, []
         self._test_project_dir = _told["project"]
+        self._exporter = None
+        model.facts.known = {}
 
     def __repr__(self):
         return f"<project with {_told['module']}>"
@@ -156,6 +158,7 @@ class Project:
         exporter = sys.modules[export_name].last
         self.types, self.version = model.types, 0
         self.resources = dict(exporter._resources) if exporter else {}
+        self._exporter = exporter
         self._blobs.update(exporter._file_store if exporter else {})
 
     def get_stdout(self):
@@ -277,6 +280,9 @@ class Project:
         if key in self._blobs and not allow_overwrite:
             raise Exception(f"there is a file {key} already")
         self._blobs[key] = content.encode() if isinstance(content, str) else content
+
+    def add_fact(self, resource_id, name, value):
+        model.facts.known.setdefault(resource_id, {})[name] = value
 
     def get_blob(self, key):
         return self._blobs[key]

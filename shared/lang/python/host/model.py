@@ -1,11 +1,11 @@
 """The model as Python code sees it: entities, instances, the project and the context of a call."""
-import collections.abc, inspect, os
+import collections.abc, functools, inspect, os
 
 import inmanta.ast
 from inmanta.ast import Location, MultiUnsetException, Namespace, NotFoundException
 from inmanta.ast import OptionalValueException, TypeNotFoundException, UnsetException
 from inmanta.ast import attribute as attributes, entity as entities, type as model_types
-import inmanta.module, inmanta.plugins
+import inmanta.module, inmanta.plugins, inmanta.resources
 from inmanta.execute import runtime
 from inmanta.execute.proxy import DynamicProxy
 from inmanta.execute.util import NoneValue, Unknown
@@ -26,6 +26,7 @@ def reset():
         i.over = True
     _types.clear()
     _instances.clear()
+    facts.reset()
     whole = False
 
 def namespace(name):
@@ -267,7 +268,64 @@ wire.register(Instance, lambda v: {"e": v.number})
 wire.null = NoneValue()
 wire.register(NoneValue, lambda v: None)
 wire.register(Fact, lambda v: {"u": v.sent})
-wire.register(Unknown, lambda v: {"u": "a plugin says so"})
+
+def _unknown(v):
+    """Returns an unknown value as it is sent. One whose source is a resource is the fact that was asked for last."""
+    source = v.source
+    of = source._get_instance() if isinstance(source, DynamicProxy) else source
+    name = facts.asked.get(of.number) if isinstance(of, Instance) else None
+    if name is None:
+        return {"u": "a plugin says so"}
+    return {"u": [f"the fact {name} is not known yet", of.number, name]}
+
+wire.register(Unknown, _unknown)
+
+class Facts:
+    """The facts of resources, where code of modules has those of the compiler: by the id of the resource."""
+
+    def __init__(self):
+        self.known = {}  # by resource id and name, for tests
+        self.asked = {}  # the name of the unknown fact that was asked for last, by the number of the instance
+        self.resource = None  # the instance whose id was asked for last
+
+    def reset(self):
+        self.asked, self.resource = {}, None
+
+    def __contains__(self, resource_id):
+        return True
+
+    def __getitem__(self, resource_id):
+        return FactsOf(self, resource_id)
+
+class FactsOf:
+    """The facts of a resource."""
+
+    def __init__(self, facts, resource_id):
+        self.facts, self.known = facts, facts.known.get(resource_id, {})
+
+    def __contains__(self, name):
+        if name in self.known:
+            return True
+        if self.facts.resource is not None:
+            self.facts.asked[self.facts.resource] = name
+        return False
+
+    def __getitem__(self, name):
+        return self.known[name]
+
+facts = Facts()
+
+def _noting(to_id):
+    """Returns the function of the library that makes ids of resources. It notes the instance, whose facts may be asked
+    for next."""
+    @functools.wraps(to_id)
+    def noted(resource):
+        of = resource._get_instance() if isinstance(resource, DynamicProxy) else resource
+        facts.resource = of.number if isinstance(of, Instance) else None
+        return to_id(resource)
+    return noted
+
+inmanta.resources.to_id = _noting(inmanta.resources.to_id)
 
 _numbers = {}
 
@@ -370,7 +428,10 @@ class Resolver(runtime.Resolver):
         self.space, self.dataflow_graph = space, None
 
     def lookup(self, name, root=None):
-        return Seen(name)
+        seen = Seen(name)
+        if seen.ask()[0] not in ("v", "unset"):
+            raise NotFoundException(None, name)
+        return seen
 
     def get_root_resolver(self):
         return self
@@ -379,10 +440,15 @@ class Seen:
     """A variable that the caller sees."""
 
     def __init__(self, name):
-        self.name, self.location = name, _place
+        self.name, self.location, self.answer = name, _place, None
+
+    def ask(self):
+        if self.answer is None or self.answer[0] == "unset":
+            self.answer = wire.ask(["var", self.name])
+        return self.answer
 
     def get_value(self):
-        answer = wire.ask(["var", self.name])
+        answer = self.ask()
         if answer[0] == "v":
             return wire.decode(answer[1])
         if answer[0] == "unset":
@@ -431,6 +497,7 @@ class Result:
 class Compiler:
     """Stands where the library has its compiler."""
     _plugins = None
+    refs = {"facts": facts}
 
     def get_plugins(self):
         """Returns all plugins in Python, as filters of templates want them."""
