@@ -210,11 +210,11 @@ func (s *Server) missing(ctx context.Context, env, lane string) error {
 	if s.Exists == nil {
 		return nil
 	}
-	exists, err := s.Exists(ctx, env, lane)
-	if err != nil || exists {
-		return nil //nolint:nilerr // see above
+	if exists, err := s.Exists(ctx, env, lane); err == nil && !exists {
+		return fault.New(fault.NotFound, "read notice", "environment %.100q has no lane %.100q", env,
+			lane)
 	}
-	return fault.New(fault.NotFound, "read notice", "environment %.100q has no lane %.100q", env, lane)
+	return nil
 }
 
 // refuse records that a message is dropped.
