@@ -4,3 +4,10 @@
 build-%Function:
 	CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) go build $(if $(PACK),-C "$(abspath $(PACK))") -trimpath -tags lambda.norpc -ldflags "-s -w" -o "$(abspath $(ARTIFACTS_DIR))/bootstrap" \
 		$(if $(PACK),.,./functions/$(shell echo $* | tr A-Z a-z))
+
+# The Python function is the handler function with a script that Lambda's runtime of Python starts in place of its own program.
+.PHONY: build-PythonFunction
+build-PythonFunction:
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) go build $(if $(PACK),-C "$(abspath $(PACK))") -trimpath -tags lambda.norpc -ldflags "-s -w" -o "$(abspath $(ARTIFACTS_DIR))/bootstrap" \
+		$(if $(PACK),.,./functions/handler)
+	install -m 0755 infra/build/start "$(abspath $(ARTIFACTS_DIR))/start"

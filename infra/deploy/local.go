@@ -25,7 +25,12 @@ type state struct {
 	// Process that runs MiniStack; 0: LocalStack, which Docker runs.
 	PID      int    `json:"pid,omitempty"`
 	Endpoint string `json:"endpoint"`
+	// Python reports that MiniStack knows an interpreter for the Python function.
+	Python bool `json:"python,omitempty"`
 }
+
+// pythonVersion is the version of the Python function.
+const pythonVersion = "3.13"
 
 // logName is the file next to the state file with the output of the emulator.
 const logName = "local.log"
@@ -62,6 +67,9 @@ func local(ctx context.Context, o *options, out, progress io.Writer) error {
 		}
 	}
 	o.parameters["Architecture"] = stack.Architecture()
+	if _, said := o.parameters["Python"]; !said && (s.PID == 0 || s.Python) {
+		o.parameters["Python"] = "python" + pythonVersion
+	}
 	fmt.Fprintln(progress,
 		"2 of 3: building the functions; the first time takes a minute or two, later a "+
 			"few seconds")
@@ -139,6 +147,12 @@ func start(ctx context.Context, o *options, progress io.Writer) (*state, error) 
 	// runs this program again; that process outlives this one
 	cmd := exec.Command(self, "local-serve", "-port", strconv.Itoa(o.port))
 	cmd.Stdout, cmd.Stderr = log, log
+	if python := server.FindPython(ctx, pythonVersion); python != "" {
+		cmd.Env = append(os.Environ(), "SOUTHBOUND_PYTHON="+python) // functions inherit it
+	} else {
+		fmt.Fprintf(progress, "there is no Python %s: handlers in Python need `southbound agent "+
+			"run`\n", pythonVersion)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -178,7 +192,8 @@ func localServe(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	held, err := write(path, state{PID: os.Getpid(), Endpoint: s.URL})
+	held, err := write(path, state{PID: os.Getpid(), Endpoint: s.URL,
+		Python: os.Getenv("SOUTHBOUND_PYTHON") != ""})
 	if err != nil {
 		return err
 	}

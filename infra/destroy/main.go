@@ -35,6 +35,8 @@ func run(ctx context.Context, args []string, env func(string) string, out io.Wri
 	flags.StringVar(&t.Prefix, "prefix", env("SOUTHBOUND_PREFIX"), "output Prefix of the stack")
 	flags.StringVar(&t.Function, "function", env("SOUTHBOUND_HANDLER"),
 		"output HandlerFunction of the stack")
+	flags.StringVar(&t.Python, "python-function", env("SOUTHBOUND_PYTHON_HANDLER"),
+		"output PythonFunction of the stack, if it has one")
 	flags.StringVar(&t.DeadLetters, "dead-letters", env("SOUTHBOUND_DEAD_LETTERS"),
 		"output DeadLetters of the stack")
 	flags.StringVar(&t.Endpoint, "endpoint", env("SOUTHBOUND_ENDPOINT"),

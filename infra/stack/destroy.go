@@ -34,7 +34,7 @@ func (s *Stack) Destroy(ctx context.Context, data bool) (Left, error) {
 		return Left{}, err
 	}
 	agents, err := provision.Open(ctx, provision.Target{Prefix: out["Prefix"],
-		Function: out["HandlerFunction"], DeadLetters: out["DeadLetters"], Endpoint: s.Endpoint})
+		Function: out["HandlerFunction"], Python: out["PythonFunction"], DeadLetters: out["DeadLetters"], Endpoint: s.Endpoint})
 	if err != nil {
 		return Left{}, err
 	}

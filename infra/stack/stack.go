@@ -150,6 +150,9 @@ func (s *Stack) Variables(outputs map[string]string) []string {
 	if queue := outputs["CompileQueue"]; queue != "" { // stacks of earlier versions lack it
 		v = append(v, "SOUTHBOUND_COMPILE_QUEUE="+queue)
 	}
+	if function := outputs["PythonFunction"]; function != "" {
+		v = append(v, "SOUTHBOUND_PYTHON_HANDLER="+function)
+	}
 	if key := outputs["KeyArn"]; key != "" {
 		v = append(v, "SOUTHBOUND_KMS_KEY="+key)
 	}

@@ -47,7 +47,7 @@ func (w *world) handled(t *testing.T) {
 			"life": life, "runner": runner, "archive": archive, "secret": secret,
 			"two exports at once": twice, "queue purged": purged, "messages doubled": doubled,
 			"stale and strange messages": strange, "two stacks": neighbour, "examples": example,
-			"many new agents": crowd, "services": services,
+			"many new agents": crowd, "services": services, "python": python,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -48,6 +48,8 @@ type world struct {
 	bin   string            // the command line
 	role  string
 	local *server.Server // MiniStack, when it is the suite's own
+	// python is the interpreter of the Python function in the suite's own MiniStack.
+	python string
 
 	ddb    *dynamodb.Client
 	s3     *s3.Client
@@ -99,6 +101,9 @@ func open(t *testing.T) *world {
 	step(t, "sam deploy", func() error {
 		parameters := map[string]string{"Architecture": stack.Architecture(), "Alarms": "true",
 			"Dashboard": "true", "LogLevel": "debug"}
+		if w.python != "" {
+			parameters["Python"] = "python3.13"
+		}
 		if w.local != nil { // elsewhere a key would be paid for until somebody deletes it
 			parameters["EncryptionKey"] = "create"
 		}
@@ -112,6 +117,9 @@ func open(t *testing.T) *world {
 
 func (w *world) begin(t *testing.T) {
 	t.Helper()
+	if w.python = server.FindPython(t.Context(), "3.13"); w.python != "" {
+		t.Setenv("SOUTHBOUND_PYTHON", w.python) // functions inherit it
+	}
 	s, err := server.Start(t.Context(), server.MiniStack)
 	if err != nil {
 		t.Fatal(err)
@@ -151,6 +159,8 @@ type user struct {
 	*world
 	env string
 	dir string
+	// path, if set, is a folder in which the command line finds programs, before the usual ones.
+	path string
 }
 
 // user returns one with an environment that nobody else has.
@@ -173,6 +183,9 @@ func (u *user) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd.Dir = u.dir
 	cmd.Env = append(os.Environ(), u.stack.Variables(u.out)...)
 	cmd.Env = append(cmd.Env, "SOUTHBOUND_API="+u.out["ApiUrl"], "SOUTHBOUND_ENVIRONMENT="+u.env)
+	if u.path != "" {
+		cmd.Env = append(cmd.Env, "PATH="+u.path+string(os.PathListSeparator)+os.Getenv("PATH"))
+	}
 	return cmd
 }
 

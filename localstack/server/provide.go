@@ -88,6 +88,20 @@ func Python(ctx context.Context, version string) (string, error) {
 			"module, or name it in SOUTHBOUND_PYTHON", version)
 }
 
+// FindPython is Python without an installation: if there is no such Python, it returns "".
+func FindPython(ctx context.Context, version string) string {
+	found := findPython(ctx, version)
+	if found == "" {
+		return ""
+	}
+	// The program may be a script that looks for a Python.
+	out, err := exec.CommandContext(ctx, found, "-c", "import sys; print(sys.executable)").Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
 func findPython(ctx context.Context, version string) string {
 	home, _ := os.UserHomeDir()
 	candidates := []string{os.Getenv("SOUTHBOUND_PYTHON"),

@@ -86,3 +86,16 @@ func InstallUV(ctx context.Context) (string, error) {
 	tool, err := install(ctx, uv)
 	return filepath.Join(tool, "venv", "bin", "uv"), err
 }
+
+// UVEnvironment returns the environment of this process, with the package index that pip is
+// configured to use on this machine.
+func UVEnvironment(ctx context.Context) []string {
+	tool, err := install(ctx, uv)
+	if err != nil {
+		return os.Environ()
+	}
+	if index := indexOfPip(ctx, tool); index != "" {
+		return append(os.Environ(), "UV_DEFAULT_INDEX="+index)
+	}
+	return os.Environ()
+}

@@ -50,6 +50,7 @@ type (
 	Discover         = comparisons.Discover
 	Discovered       = results.Discovered
 	Discovery        = wire.Discovery
+	PythonFunction   = wire.PythonFunction
 	ErrorLine        = lines.ErrorLine
 	Failure          = problem.Failure
 	Forgetting       = resources.Forgetting

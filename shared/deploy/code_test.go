@@ -22,7 +22,7 @@ type codes struct {
 }
 
 // Handler implements run.Code.
-func (c *codes) Handler(_, agent string, code resource.File) (provider.Handler, error) {
+func (c *codes) Handler(_, agent string, code, _ resource.File) (provider.Handler, error) {
 	c.ran = append(c.ran, agent+" "+code.Hash[:4])
 	return handler{c.w}, nil
 }
@@ -87,7 +87,7 @@ func hashOf(m *model.Model) string {
 func TestCodeThatCannotRun(t *testing.T) {
 	t.Parallel()
 	for want, code := range map[string]run.Code{
-		"which functions do not run: `southbound agent run": nil,
+		"which this function does not run: `southbound agent run": nil,
 		"there is no Python": unable{"there is no Python"},
 	} {
 		t.Run(want, func(t *testing.T) {
@@ -109,6 +109,6 @@ func TestCodeThatCannotRun(t *testing.T) {
 type unable struct{ why string }
 
 // Handler implements run.Code.
-func (u unable) Handler(string, string, resource.File) (provider.Handler, error) {
+func (u unable) Handler(string, string, resource.File, resource.File) (provider.Handler, error) {
 	return nil, errors.New(u.why)
 }

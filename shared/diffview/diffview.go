@@ -27,6 +27,8 @@ func handlerPart(name string) string {
 	switch name {
 	case "_code":
 		return "handler code"
+	case "_packages":
+		return "Python packages"
 	case "_files":
 		return "files of the handler"
 	case "_facts":

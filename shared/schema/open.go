@@ -9,11 +9,11 @@ import (
 // Open returns a type whose attributes are not declared: a program that is shipped with resources
 // defines them. Names may be any text. Attributes in parameters are not compared. The others,
 // except the naming attribute, are properties. The handler runs where the program runs, so the
-// transport is local. The timeout bounds a call of the handler.
+// transport is local, or function. The timeout bounds a call of the handler.
 func Open(name, namevar string, attributes, parameters []string, timeout time.Duration) *Compiled {
 	t := &Compiled{
 		Type: Type{
-			Name: name, Transports: []string{transportLocal}, Timeout: timeout,
+			Name: name, Transports: []string{transportLocal, transportFunction}, Timeout: timeout,
 			Features: []string{"noop", "facts", "reload", FeatureFiles},
 		},
 		index: map[string]int{},

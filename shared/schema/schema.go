@@ -163,8 +163,9 @@ const AnyTransport = "*"
 
 // The transports of a type that declares none. Over ssh, handlers run on the other machine.
 const (
-	transportLocal = "local"
-	transportSSH   = "ssh"
+	transportLocal    = "local"
+	transportFunction = "function"
+	transportSSH      = "ssh"
 )
 
 // Over returns the names of the transports over which objects of the type are reached. The result

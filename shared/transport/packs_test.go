@@ -134,7 +134,7 @@ func TestPackOptions(t *testing.T) {
 			t.Errorf("%s: %+v", c.why, problems)
 		}
 	}
-	for name, hint := range map[string]string{"lines": `did you mean "line"?`, "w": "aws, line"} {
+	for name, hint := range map[string]string{"lines": `did you mean "line"?`, "w": "aws, function, line"} {
 		problems := packs.Check(resource.Agent{Name: "x", Transport: name})
 		if len(problems) != 1 || !strings.Contains(problems[0].Hint, hint) {
 			t.Errorf("the transport %s: %+v", name, problems)

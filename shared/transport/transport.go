@@ -38,14 +38,23 @@ const (
 	NameAWS   = "aws"
 
 	NamePostgreSQL = "postgresql"
+
+	// NameFunction is the transport of handlers in Python that a function of the AWS home runs.
+	NameFunction = "function"
 )
 
 // Names returns the names of all transports.
-func Names() []string { return []string{NameLocal, NameSSH, NameHTTP, NamePostgreSQL, NameAWS} }
+func Names() []string {
+	return []string{NameLocal, NameSSH, NameHTTP, NamePostgreSQL, NameAWS, NameFunction}
+}
 
 // Local is the connection of an agent with the transport local: the machine on which the handlers
 // run.
 type Local struct{}
+
+// Function is the connection of an agent with the transport function: the function that runs the
+// handlers.
+type Function struct{}
 
 // Secrets resolves references to secrets in the options of agents; state.Secrets implements it.
 type Secrets interface {
@@ -58,6 +67,9 @@ type Connector struct {
 	// Local reports that this process runs on the machine of the agents with the transport local,
 	// so that it may serve them.
 	Local bool
+	// Function reports that this process is a function with Python, so that it may serve agents
+	// with the transport function.
+	Function bool
 	// AWS holds the sessions of agents with the transport aws; nil: this process serves none. Its
 	// creator closes it.
 	AWS *aws.Sessions
@@ -108,6 +120,8 @@ func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) 
 				WithHint("on that machine, run `southbound agent run %s`", a.Name)
 		}
 		return Local{}, nil
+	case a.Transport == NameFunction && c.Function:
+		return Function{}, nil
 	case a.Transport == NameAWS && c.AWS != nil:
 		options, err := c.options(ctx, a, nil)
 		if err != nil {
@@ -148,6 +162,11 @@ func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) 
 			return nil, err
 		}
 		return conn, nil
+	case a.Transport == NameFunction:
+		return nil, fault.New(fault.Unsupported, "connect",
+			"only the Python function of a stack serves agents with the transport function").
+			WithHint("deploy the stack with the parameter Python, or give the agent the " +
+				"transport local")
 	case a.Transport == NameAWS:
 		return nil, fault.New(fault.Unsupported, "connect",
 			"this process serves no agents with the transport aws")
@@ -178,6 +197,9 @@ func (c *Connector) names() []string {
 	}
 	if c.SSH != nil {
 		out = append(out, NameSSH)
+	}
+	if c.Function {
+		out = append(out, NameFunction)
 	}
 	if c.PostgreSQL != nil {
 		out = append(out, NamePostgreSQL)
@@ -234,6 +256,8 @@ func check(a resource.Agent, names []string) []diag.Problem {
 	switch a.Transport {
 	case NameLocal:
 		problems = options.Unknown(NameLocal, a.Options, nil)
+	case NameFunction:
+		problems = options.Unknown(NameFunction, a.Options, nil)
 	case NameAWS:
 		problems = aws.Check(a.Options)
 	case NameHTTP:

@@ -15,6 +15,7 @@ import (
 	"southbound/shared/aws/queue"
 	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
+	"southbound/shared/resource"
 	"southbound/shared/transport"
 	awstransport "southbound/shared/transport/aws"
 	httptransport "southbound/shared/transport/http"
@@ -42,10 +43,14 @@ func Main(definitions []provider.Definition) {
 		f := &function{}
 		var err error
 		f.Function, err = run.Begin(ctx, definitions, func(c *home.Config) {
-			c.Leave, c.Count, c.Sets = queue.ByRunner, f.count, f.sets.Add
+			c.Leave, c.Count, c.Sets = elsewhere, f.count, f.sets.Add
+			if c.Python.Function != "" && os.Getenv(envName) == c.Python.Function {
+				f.python = newPack(&c.Python, os.Getenv)
+				c.Leave, c.Code = queue.ByRunner, f.python
+			}
 			// An agent without a role is served with the permissions of the function, which the
 			// stack's HandlerPolicy defines.
-			c.Connector = func(known state.Secrets) state.Connector { return connector(c, known) }
+			c.Connector = func(known state.Secrets) state.Connector { return connector(c, known, f.python != nil) }
 		})
 		if err != nil {
 			return nil, err
@@ -57,12 +62,18 @@ func Main(definitions []provider.Definition) {
 	})
 }
 
+// envName is the variable of Lambda with the name of the function.
+const envName = "AWS_LAMBDA_FUNCTION_NAME"
+
+// elsewhere reports whether the function leaves an agent to a runner or to the Python function.
+func elsewhere(a resource.Agent) bool { return queue.ByRunner(a) || queue.InFunction(a) }
+
 // connector returns the connector of agents of a function.
-func connector(c *home.Config, known state.Secrets) *transport.Connector {
+func connector(c *home.Config, known state.Secrets, python bool) *transport.Connector {
 	// On AWS, the function's own addresses lead to its runtime, so handlers must not connect to
 	// them.
 	guarded := c.Endpoint == ""
-	return &transport.Connector{AWS: &awstransport.Sessions{Reserved: []string{c.Bucket, c.Table},
+	return &transport.Connector{Function: python, AWS: &awstransport.Sessions{Reserved: []string{c.Bucket, c.Table},
 		Endpoint: c.Endpoint},
 		HTTP:       &httptransport.Sessions{Guarded: guarded},
 		PostgreSQL: &postgresql.Sessions{Guarded: guarded},

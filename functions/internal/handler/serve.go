@@ -18,6 +18,7 @@ import (
 	"southbound/shared/aws/worker"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/lang/python"
 )
 
 // function is the handler function.
@@ -27,6 +28,7 @@ type function struct {
 	service *api.Service
 	worked  *logs.Gatherer
 	sets    compiles.Sets
+	python  *python.Pack // nil unless this is the Python function
 }
 
 func (f *function) prepare() {
@@ -34,11 +36,31 @@ func (f *function) prepare() {
 	f.worked = &logs.Gatherer{Notifier: h.Logs, Clock: h.Engine.Clock, Log: f.Log}
 	f.sets.Finder, f.sets.Log = h.OrderFinder(), f.Log
 	f.server = &worker.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock,
-		Operation: h.Operation(), Log: f.Log, Leases: h.State.Leases, Ran: f.ran,
+		Operation: f.operation(), Log: f.Log, Leases: h.State.Leases, Ran: f.ran,
 		Exists:  (&worker.Index{State: h.State, Work: h.Engine.WorkLanes}).Exists,
 		Refused: func() { f.Metrics.Add("MessagesRefused", emf.Count, 1) }}
 	f.service = api.New(api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Jobs: h.State,
 		ByRunner: queue.ByRunner, NotifyRunner: h.NotifyRunner})
+}
+
+// operation returns the longest duration of an operation.
+func (f *function) operation() time.Duration {
+	longest := f.Home.Operation()
+	if f.python != nil {
+		longest = max(longest, f.Home.Config.Python.Call())
+	}
+	return longest
+}
+
+// confine ends calls of Python with the invocation. The caller calls the result before it answers,
+// since Lambda then freezes the function.
+func (f *function) confine(ctx context.Context) (end func()) {
+	if f.python == nil {
+		return func() {}
+	}
+	deadline, _ := ctx.Deadline()
+	f.python.Until(deadline)
+	return f.python.Rest
 }
 
 // event is an event of the function: messages of a queue, or a job.
@@ -53,6 +75,7 @@ func (f *function) handle(ctx context.Context, raw json.RawMessage) (any, error)
 		return nil, fault.Wrap(fault.Invalid, "read event", err)
 	}
 	defer f.Flush(ctx)
+	defer f.confine(ctx)()
 	if e.Job != nil {
 		return nil, f.work(ctx, *e.Job)
 	}

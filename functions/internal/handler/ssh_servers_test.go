@@ -49,7 +49,7 @@ func TestMachines(t *testing.T) {
 		agent("runner", "key", nil, "key_file", machine.User.File), agent("asked", "runner", true)},
 		Resources: []resource.Resource{file("function"), file("runner"), file("asked")}})
 	f := s.begin(func(c *home.Config) {
-		c.Connector = func(known state.Secrets) state.Connector { return connector(c, known) }
+		c.Connector = func(known state.Secrets) state.Connector { return connector(c, known, false) }
 	})
 	for _, name := range []string{"function", "runner", "asked"} {
 		if records := s.receive(name); len(records) > 0 {

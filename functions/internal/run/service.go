@@ -1,11 +1,14 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"os"
+	"runtime"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,11 +18,13 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/compiles"
+	"southbound/shared/aws/queue"
 	"southbound/shared/aws/sweep"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/lang/eval"
 	"southbound/shared/provider"
+	"southbound/shared/resource"
 	"southbound/shared/service/bundle"
 	"southbound/shared/service/fulfil"
 )
@@ -32,7 +37,7 @@ const uploadsFor = time.Hour
 // access to orders, and starts no jobs in the handler function.
 func (f *Function) Service(asks bool) *api.Service {
 	h := f.Home
-	c := api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Sign: f.sign,
+	c := api.Config{Engine: h.Engine, Agent: f.checkAgent, Sign: f.sign,
 		Unneeded: f.unneeded, History: h.ParameterHistory, About: api.Discovery{Auth: api.AuthSigV4,
 			Region: h.AWS.Region, ExportURL: h.Config.ExportURL}}
 	if asks { // only in the API function; the other one has only exports
@@ -41,6 +46,7 @@ func (f *Function) Service(asks bool) *api.Service {
 			c.Previews = f.previewer()
 		}
 	}
+	c.About.Python = f.python()
 	table := sha256.Sum256([]byte(h.AWS.Region + "\n" + h.Config.Table))
 	c.About.Home = hex.EncodeToString(table[:16])
 	if asks && h.Config.Handler != "" {
@@ -62,6 +68,32 @@ func (f *Function) Service(asks bool) *api.Service {
 		return out, err
 	}
 	return api.New(c)
+}
+
+// checkAgent returns the problems of the description of an agent.
+func (f *Function) checkAgent(a resource.Agent) []diag.Problem {
+	problems := f.Home.Config.Packs.Check(a)
+	if queue.InFunction(a) && f.Home.Config.Python.Function == "" {
+		problems = append(problems, diag.Problem{Attribute: "transport",
+			Message: "the stack has no function for the transport function",
+			Hint: "deploy the stack with the parameter Python, or give the agent the transport " +
+				"local and run `southbound agent run " + a.Name + "`"})
+	}
+	return problems
+}
+
+// python describes the Python function; nil: the stack has none.
+func (f *Function) python() *api.PythonFunction {
+	c := &f.Home.Config.Python
+	if c.Function == "" {
+		return nil
+	}
+	architecture := "x86_64"
+	if runtime.GOARCH == "arm64" {
+		architecture = "arm64"
+	}
+	return &api.PythonFunction{Architecture: architecture,
+		Python: strings.TrimPrefix(c.Runtime, "python"), Room: c.Room()}
 }
 
 // The limits of a preview in the memory and the time of the function.
@@ -117,13 +149,16 @@ type Job struct {
 	ID          string `json:"id"`
 }
 
-// start invokes the handler function for a job, and does not wait for the result.
+// start invokes the handler function, or the Python function if there is one, for a job. It does not
+// wait for the result.
 func (f *Function) start(ctx context.Context, calls *lambda.Client, job Job) error {
 	payload, err := json.Marshal(map[string]any{"job": job})
 	if err != nil {
 		return fault.Wrap(fault.Internal, "start a job", err)
 	}
-	_, err = calls.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String(f.Home.Config.Handler),
+	// the Python function has all handlers
+	function := cmp.Or(f.Home.Config.Python.Function, f.Home.Config.Handler)
+	_, err = calls.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String(function),
 		InvocationType: types.InvocationTypeEvent, Payload: payload})
 	return awserr.Fault("start a job", err)
 }

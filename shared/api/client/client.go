@@ -192,5 +192,11 @@ func (c *Conn) Identity(ctx context.Context) (string, error) {
 	return about.Home, err
 }
 
+// PythonFunction describes the function of the home that runs handlers in Python; nil: it has none.
+func (c *Conn) PythonFunction(ctx context.Context) (*wire.PythonFunction, error) {
+	about, err := c.About(ctx)
+	return about.Python, err
+}
+
 // Uploaders is how many files are sent at the same time.
 const Uploaders = 8

@@ -19,4 +19,13 @@ type Discovery struct {
 	OpenAPI   string `json:"openapi"`
 	Jobs      bool   `json:"jobs,omitempty" doc:"the server offers comparisons as jobs"`
 	Home      string `json:"home,omitempty" doc:"identifies the home of the environments"`
+	// Python describes the function that runs handlers in Python; nil: the home has none.
+	Python *PythonFunction `json:"python,omitempty" doc:"the function that runs handlers in Python"`
+}
+
+// PythonFunction describes the platform of the function that runs handlers in Python.
+type PythonFunction struct {
+	Architecture string `json:"architecture" enum:"arm64,x86_64"`
+	Python       string `json:"python" doc:"version of Python, such as 3.13"`
+	Room         int64  `json:"room" doc:"bytes that the packages of a version may take unpacked"`
 }

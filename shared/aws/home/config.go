@@ -41,7 +41,9 @@ type Config struct {
 	IdleAfter time.Duration
 	ExportURL string // where exports go; empty: unknown
 	Endpoint  string // of an emulator; empty: AWS
-	Region    string // empty: the SDK determines it
+	// Python describes the function that runs handlers in Python.
+	Python PythonConfig
+	Region string // empty: the SDK determines it
 
 	// Definitions are the types and their handlers.
 	Definitions []provider.Definition
@@ -92,6 +94,11 @@ const (
 	EnvExportURL   = "SOUTHBOUND_EXPORT_URL"
 	EnvIdleDays    = "SOUTHBOUND_IDLE_DAYS"
 	EnvEndpoint    = "SOUTHBOUND_ENDPOINT"
+
+	EnvPythonFunction = "SOUTHBOUND_PYTHON_HANDLER"
+	EnvPythonRuntime  = "SOUTHBOUND_PYTHON_RUNTIME"
+	EnvPythonTimeout  = "SOUTHBOUND_PYTHON_TIMEOUT"
+	EnvPythonStorage  = "SOUTHBOUND_PYTHON_STORAGE"
 )
 
 var prefixPattern = pattern.Lazy(`^[A-Za-z0-9-]{1,20}$`)
@@ -113,6 +120,9 @@ func FromEnv(get func(name string) string) (Config, error) {
 		if c.IdleAfter = time.Duration(n * 24 * float64(time.Hour)); n == 0 {
 			c.IdleAfter = -1
 		}
+	}
+	if err := c.Python.fromEnv(get); err != nil {
+		return c, err
 	}
 	return c, c.check()
 }

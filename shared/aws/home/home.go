@@ -191,7 +191,8 @@ func (h *Home) together(ctx context.Context, env string,
 	for _, lane := range lanes {
 		a, known := agents[state.AgentOf(lane)]
 		at, before := served[lane]
-		if known && before && !a.Paused && !queue.ByRunner(a.Agent) {
+		if known && before && !a.Paused && !queue.ByRunner(a.Agent) &&
+			!queue.InFunction(a.Agent) {
 			out[lane] = at
 		}
 	}

@@ -21,8 +21,11 @@ func (h *Home) provisioner() (*provision.Provisioner, error) {
 	return provision.New(provision.Config{SQS: h.SQS, Lambda: lambda.NewFromConfig(h.AWS),
 		State: h.State, Clock: platform.Clock{}, Prefix: c.Prefix,
 		Base: c.queueBase(), Function: c.Handler, DeadLetters: c.DeadLetters, Key: c.KMSKey,
-		IdleAfter: c.IdleAfter,
-		Reaches:   func(a resource.Agent) bool { return !queue.ByRunner(a) }})
+		IdleAfter: c.IdleAfter, Python: c.Python.Function, Hidden: c.Python.hidden(),
+		InPython: queue.InFunction,
+		Reaches: func(a resource.Agent) bool {
+			return !queue.ByRunner(a) && (c.Python.Function != "" || !queue.InFunction(a))
+		}})
 }
 
 // ParameterHistory returns the changes of a parameter, the newest first. It includes changes that

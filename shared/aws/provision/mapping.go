@@ -46,27 +46,27 @@ type mappings struct {
 	uuids map[owner]string // of known mappings; guarded by mu
 }
 
-// connect makes or enables the mapping of a queue, so that Lambda polls the queue.
-func (p *mappings) connect(ctx context.Context, o owner, url string) error {
-	_, err := p.bring(ctx, o, url, true)
+// connect makes or enables the mapping of a queue, so that Lambda polls the queue for a function.
+func (p *mappings) connect(ctx context.Context, o owner, url, function string) error {
+	_, err := p.bring(ctx, o, url, function)
 	return err
 }
 
 // disconnect disables the mapping of a queue, if there is one, so that Lambda does not poll the
 // queue. It reports whether it changed the mapping.
 func (p *mappings) disconnect(ctx context.Context, o owner, url string) (bool, error) {
-	return p.bring(ctx, o, url, false)
+	return p.bring(ctx, o, url, "")
 }
 
-// bring repeats step until the mapping is enabled or disabled, or on the way there, as wanted. It
-// reports whether it changed anything. Each step starts from the current state of the mapping, so
+// bring repeats step until the mapping is enabled for a function, or disabled if function is "", or
+// on the way there. It reports whether it changed anything. Each step starts from the current state of the mapping, so
 // any process may have done the steps before.
 func (p *mappings) bring(
-	ctx context.Context, o owner, url string, want bool,
+	ctx context.Context, o owner, url, function string,
 ) (changed bool, err error) {
 	deadline := p.Clock.Now().Add(transitionWait)
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		there, did, err := p.step(ctx, o, url, want)
+		there, did, err := p.step(ctx, o, url, function)
 		changed = changed || did
 		if err != nil || there {
 			return changed, err
@@ -86,32 +86,36 @@ func (p *mappings) bring(
 // step reads the state of the mapping and makes the next change. If there is true, no further step
 // is required.
 func (p *mappings) step(
-	ctx context.Context, o owner, url string, want bool,
+	ctx context.Context, o owner, url, function string,
 ) (there, changed bool, err error) {
 	uuid, err := p.mappingOf(ctx, o, url)
 	if err != nil {
 		return false, false, err
 	}
-	state := ""
+	state, of := "", ""
 	if uuid != "" {
-		if state, err = p.stateOf(ctx, uuid); err != nil {
+		if state, of, err = p.stateOf(ctx, uuid); err != nil {
 			return false, false, err
 		}
 	}
+	want := function != ""
 	switch {
 	case state == "" && want:
-		there, err = p.create(ctx, o, url)
+		there, err = p.create(ctx, o, url, function)
 		return there, true, err
 	case state == "":
 		return true, false, nil
-	case want &&
+	case want && (state == stateEnabled || state == stateDisabled) && !names(function, of):
+		there, err = p.switchTo(ctx, uuid, function)
+		return there, there, err
+	case want && names(function, of) &&
 		(state == stateEnabled || state == stateEnabling || state == stateCreating ||
 			state == stateUpdating):
 		return true, false, nil
 	case !want && (state == stateDisabled || state == stateDisabling || state == stateDeleting):
 		return true, false, nil
 	case (want && state == stateDisabled) || (!want && state == stateEnabled):
-		there, err = p.switchTo(ctx, uuid, want)
+		there, err = p.switchTo(ctx, uuid, function)
 		return there, there, err
 	}
 	return false, false, nil // it is changing to another state
@@ -146,40 +150,45 @@ func (p *mappings) remember(o owner, uuid string) {
 	p.uuids[o] = uuid
 }
 
-// stateOf returns the state of a mapping. If the mapping does not exist, or belongs to another
-// function, stateOf returns "".
-func (p *mappings) stateOf(ctx context.Context, uuid string) (string, error) {
+// stateOf returns the state of a mapping and the ARN of its function. If the mapping does not exist,
+// or belongs to a function of another stack, the state is "".
+func (p *mappings) stateOf(ctx context.Context, uuid string) (state, function string, err error) {
 	out, err := p.Lambda.GetEventSourceMapping(ctx, &lambda.GetEventSourceMappingInput{UUID: &uuid})
 	switch {
 	case err != nil && awserr.Kind(err) == fault.NotFound:
-		return "", nil
+		return "", "", nil
 	case err != nil:
-		return "", awserr.Fault("read event source mapping", err)
-	case !p.ours(aws.ToString(out.FunctionArn)):
-		return "", nil
+		return "", "", awserr.Fault("read event source mapping", err)
 	}
-	return aws.ToString(out.State), nil
+	arn := aws.ToString(out.FunctionArn)
+	if !names(p.Function, arn) && !(p.Python != "" && names(p.Python, arn)) {
+		return "", "", nil
+	}
+	return aws.ToString(out.State), arn, nil
 }
 
-// ours reports whether an ARN is that of the handler function, or of a version of it.
-func (p *base) ours(arn string) bool {
-	if strings.HasPrefix(p.Function, "arn:") {
-		return arn == p.Function || strings.HasPrefix(arn, p.Function+":")
+// names reports whether an ARN is that of a function, given by its name or ARN, or of a version of
+// it.
+func names(function, arn string) bool {
+	if strings.HasPrefix(function, "arn:") {
+		return arn == function || strings.HasPrefix(arn, function+":")
 	}
 	_, name, _ := strings.Cut(arn, ":function:")
-	return name == p.Function || strings.HasPrefix(name, p.Function+":")
+	return name == function || strings.HasPrefix(name, function+":")
 }
 
 // create makes the mapping and tags the queue with its UUID. If two processes make a mapping of one
 // queue, they get one mapping: Lambda rejects the second and names the existing mapping. The same
 // happens after a crash between the mapping and the tag. Lambda already polls the queue then, and
 // the next process that calls create writes the tag.
-func (p *mappings) create(ctx context.Context, o owner, url string) (there bool, err error) {
+func (p *mappings) create(
+	ctx context.Context, o owner, url, function string,
+) (there bool, err error) {
 	tags := queue.AgentTags(o.env, o.agent)
 	maps.Copy(tags, p.tags())
 	out, err := p.Lambda.CreateEventSourceMapping(ctx, &lambda.CreateEventSourceMappingInput{
 		EventSourceArn: aws.String(p.arn(queue.Name(p.Prefix, o.env,
-			o.agent))), FunctionName: &p.Function, BatchSize: aws.Int32(batchSize),
+			o.agent))), FunctionName: &function, BatchSize: aws.Int32(batchSize),
 		Enabled: aws.Bool(true), FunctionResponseTypes: []types.FunctionResponseType{
 			types.FunctionResponseTypeReportBatchItemFailures}, Tags: tags})
 	switch uuid := existing(err); {
@@ -202,12 +211,14 @@ func (p *mappings) note(ctx context.Context, o owner, url, uuid string) error {
 	return awserr.Fault("tag queue", err)
 }
 
-// switchTo enables or disables a mapping. If there is true, Lambda accepted the change.
-func (p *mappings) switchTo(
-	ctx context.Context, uuid string, enabled bool,
-) (there bool, err error) {
-	_, err = p.Lambda.UpdateEventSourceMapping(ctx,
-		&lambda.UpdateEventSourceMappingInput{UUID: &uuid, Enabled: &enabled})
+// switchTo enables a mapping for a function, or disables it if function is "". If there is true,
+// Lambda accepted the change.
+func (p *mappings) switchTo(ctx context.Context, uuid, function string) (there bool, err error) {
+	in := &lambda.UpdateEventSourceMappingInput{UUID: &uuid, Enabled: aws.Bool(function != "")}
+	if function != "" {
+		in.FunctionName = &function
+	}
+	_, err = p.Lambda.UpdateEventSourceMapping(ctx, in)
 	if awserr.Is(err, awserr.ResourceConflict, awserr.ResourceInUse) {
 		return false, nil // another process is changing it: read the state again
 	}

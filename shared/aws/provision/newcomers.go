@@ -8,7 +8,8 @@ import (
 )
 
 // Preparing returns a state that wraps s. With each commit it puts off the agents that are new to
-// the environment, and the agents that may be idle and get work. A planner notifies the agents that
+// the environment or that another function serves from now on, and the agents that may be idle and
+// get work. A planner notifies the agents that
 // can start immediately. An agent that waits for another agent's resources is notified by the
 // handler. The handler may not make queues or enable mappings, so they have to be prepared now.
 func (p *Provisioner) Preparing(s state.State) state.State {
@@ -49,7 +50,7 @@ func (s preparing) Commit(
 		return out, err
 	}
 	for _, a := range c.Agents {
-		if _, there := before[a.Name]; !there {
+		if was, there := before[a.Name]; !there || s.p.function(was.Agent) != s.p.function(a) {
 			s.p.PutOff(env, a.Name, nil)
 		}
 	}

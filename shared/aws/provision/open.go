@@ -12,11 +12,12 @@ import (
 	"southbound/shared/platform"
 )
 
-// Target names a stack for List and Destroy: the outputs Prefix, HandlerFunction and DeadLetters of
-// template.yaml.
+// Target names a stack for List and Destroy: the outputs Prefix, HandlerFunction, PythonFunction and
+// DeadLetters of template.yaml.
 type Target struct {
 	Prefix      string
 	Function    string
+	Python      string // empty: the stack has no Python function
 	DeadLetters string
 	// Endpoint is the URL of an emulator. If it is empty, requests go to AWS, with the account and
 	// the region of this process's environment variables.
@@ -34,6 +35,6 @@ func Open(ctx context.Context, t Target) (*Provisioner, error) {
 		c.BaseEndpoint = aws.String(t.Endpoint)
 	}
 	return New(Config{SQS: sqs.NewFromConfig(c), Lambda: lambda.NewFromConfig(c),
-		Clock: platform.Clock{}, Prefix: t.Prefix, Function: t.Function,
+		Clock: platform.Clock{}, Prefix: t.Prefix, Function: t.Function, Python: t.Python,
 		DeadLetters: t.DeadLetters})
 }

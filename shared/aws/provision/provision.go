@@ -77,8 +77,14 @@ type Config struct {
 	Base string
 	// Function is the name or the ARN of the handler function.
 	Function string
-	// Timeout of the handler function; 0: DefaultTimeout. Messages are hidden six times as long.
+	// Python is the name of the Python function; empty: there is none.
+	Python string
+	// InPython reports whether the Python function serves an agent that functions reach; nil: none.
+	InPython func(a resource.Agent) bool
+	// Timeout of the handler function; 0: DefaultTimeout.
 	Timeout time.Duration
+	// Hidden is how long queues hide a message that was received; 0: six times Timeout.
+	Hidden time.Duration
 	// DeadLetters is the ARN of the FIFO queue for messages that could not be handled. Account and
 	// region are taken from it.
 	DeadLetters string
@@ -170,6 +176,12 @@ func New(c Config) (*Provisioner, error) {
 	if c.IdleAfter == 0 {
 		c.IdleAfter = DefaultIdle
 	}
+	if c.Hidden <= 0 {
+		c.Hidden = hiddenTimes * c.Timeout
+	}
+	if c.InPython == nil {
+		c.InPython = func(resource.Agent) bool { return false }
+	}
 	if c.Reaches == nil {
 		c.Reaches = func(a resource.Agent) bool {
 			return a.Transport != "local" &&
@@ -194,7 +206,7 @@ func (p *base) attributes() map[string]string {
 		Target string `json:"deadLetterTargetArn"`
 		Most   string `json:"maxReceiveCount"`
 	}{p.DeadLetters, strconv.Itoa(receives)})
-	out := map[string]string{"VisibilityTimeout": seconds(hiddenTimes * p.Timeout),
+	out := map[string]string{"VisibilityTimeout": seconds(p.Hidden),
 		"MessageRetentionPeriod": seconds(retention), "RedrivePolicy": string(policy)}
 	if p.Key == "" {
 		out["SqsManagedSseEnabled"] = "true"
@@ -215,25 +227,39 @@ func (p *base) arn(name string) string {
 	return p.DeadLetters[:strings.LastIndexByte(p.DeadLetters, ':')+1] + name
 }
 
-// reached reports whether a function serves an agent. An agent that the state does not know is
-// served by a process on its own machine.
-func (p *base) reached(ctx context.Context, o owner) (bool, error) {
+// functionOf returns the function that serves an agent; "": none. An agent that the state does not
+// know is served by a process on its own machine.
+func (p *base) functionOf(ctx context.Context, o owner) (string, error) {
 	agents, err := p.State.Agents(ctx, o.env, o.agent)
 	if err != nil {
-		return false, fault.Wrap(fault.Unknown, "read agents", err)
+		return "", fault.Wrap(fault.Unknown, "read agents", err)
 	}
 	a, ok := agents[o.agent]
-	return ok && p.Reaches(a.Agent), nil
+	if !ok {
+		return "", nil
+	}
+	return p.function(a.Agent), nil
+}
+
+// function returns the function that serves an agent with this description; "": none.
+func (p *base) function(a resource.Agent) string {
+	switch {
+	case !p.Reaches(a):
+		return ""
+	case p.InPython(a):
+		return p.Python
+	}
+	return p.Function
 }
 
 // Made makes the mapping of a queue that may be new. queue.Queues calls it.
 func (p *agents) Made(ctx context.Context, env, agent, url string) error {
 	o := owner{env, agent}
-	reached, err := p.reached(ctx, o)
-	if err != nil || !reached {
+	function, err := p.functionOf(ctx, o)
+	if err != nil || function == "" {
 		return err
 	}
-	return p.connect(ctx, o, url)
+	return p.connect(ctx, o, url, function)
 }
 
 // Notified enables the mapping of an agent if the mapping may be disabled. Most calls send no
@@ -266,14 +292,14 @@ func (p *agents) wake(ctx context.Context, env, agent string) (made bool, err er
 	o := owner{env, agent}
 	// Read before the mapping: a later epoch invalidates the entry in enabled.
 	number := p.State.IdleEpoch(env)
-	reached, err := p.reached(ctx, o)
+	function, err := p.functionOf(ctx, o)
 	if err != nil {
 		return false, err
 	}
 	url, err := p.queues.Lookup(ctx, env, agent)
 	switch {
-	case err == nil && reached:
-		err = p.connect(ctx, o, url)
+	case err == nil && function != "":
+		err = p.connect(ctx, o, url, function)
 	case err == nil:
 		_, err = p.disconnect(ctx, o, url)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/go-cmp/cmp"
 
@@ -189,6 +191,47 @@ func TestWhatFunctionsDoNotReach(t *testing.T) {
 	}
 	if got := w.states("web1"); got != "Enabled" {
 		t.Errorf("mappings %q of an agent that functions reach again", got)
+	}
+}
+
+// TestTwoFunctions pins that the mapping of an agent follows the function that serves it, whether the
+// mapping is enabled or not, that there is one mapping, and that Destroy finds those of both.
+func TestTwoFunctions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.function(w.name + "-python")
+	python := false
+	both := func(c *provision.Config) {
+		c.Python = w.name + "-python"
+		c.InPython = func(resource.Agent) bool { return python }
+	}
+	w.start(nil, both).export(1, "web1")
+	for i, step := range []struct{ python, idle bool }{{true, false}, {false, false}, {true, true},
+		{true, false}, {false, true}} {
+		if step.idle {
+			for _, m := range w.mappings("web1") {
+				if _, err := w.lambda.UpdateEventSourceMapping(t.Context(),
+					&lambda.UpdateEventSourceMappingInput{UUID: m.UUID,
+						Enabled: aws.Bool(false)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		python = step.python
+		if err := w.start(nil, both).Wake(t.Context(), "prod", "web1"); err != nil {
+			t.Fatal(err)
+		}
+		all := w.mappings("web1")
+		if len(all) != 1 || w.states("web1") != "Enabled" ||
+			strings.HasSuffix(aws.ToString(all[0].FunctionArn), "-python") != step.python {
+			t.Errorf("step %d: %+v", i, all)
+		}
+	}
+	if _, err := w.start(nil, both).Destroy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if all := w.mappings("web1"); len(all) != 0 {
+		t.Errorf("left: %+v", all)
 	}
 }
 

@@ -117,7 +117,7 @@ func (p *mappings) describe(ctx context.Context, url string) (Queue, bool, error
 	q := Queue{Env: env, Agent: agent, Name: url[strings.LastIndexByte(url, '/')+1:],
 		Mapping: out.Tags[tagMapping], url: url}
 	if q.Mapping != "" {
-		if q.State, err = p.stateOf(ctx, q.Mapping); err != nil {
+		if q.State, _, err = p.stateOf(ctx, q.Mapping); err != nil {
 			return Queue{}, false, err
 		}
 	}
@@ -217,16 +217,28 @@ func (p *Provisioner) Destroy(ctx context.Context) ([]Queue, error) {
 	return queues, nil
 }
 
-// strays returns mappings of the handler function to queues of the stack that no queue's tag names.
+// strays returns mappings of the stack's functions to queues of the stack that no queue's tag names.
 // They belong to queues that were deleted outside this package, or are second mappings of a queue.
 func (p *Provisioner) strays(ctx context.Context, queues []Queue) ([]string, error) {
 	known := map[string]bool{}
 	for _, q := range queues {
 		known[q.Mapping] = true
 	}
+	out, err := p.straysOf(ctx, p.Function, known)
+	if err != nil || p.Python == "" {
+		return out, err
+	}
+	more, err := p.straysOf(ctx, p.Python, known)
+	return append(out, more...), err
+}
+
+// straysOf implements strays for one function.
+func (p *Provisioner) straysOf(
+	ctx context.Context, function string, known map[string]bool,
+) ([]string, error) {
 	start := p.arn(queue.NamePrefix(p.Prefix))
 	var out []string
-	in := &lambda.ListEventSourceMappingsInput{FunctionName: &p.Function}
+	in := &lambda.ListEventSourceMappingsInput{FunctionName: &function}
 	for {
 		page, err := p.Lambda.ListEventSourceMappings(ctx, in)
 		if err != nil {

@@ -84,7 +84,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.deadLetters = w.attributes(aws.ToString(dead.QueueUrl))["QueueArn"]
-	w.function()
+	w.function(w.name)
 	return w
 }
 
@@ -112,7 +112,8 @@ while ask GET next '' && [ -n "$id" ]; do
 done
 `
 
-func (w *world) function() {
+// function makes a function.
+func (w *world) function(name string) {
 	w.t.Helper()
 	var zipped bytes.Buffer
 	z := zip.NewWriter(&zipped)
@@ -127,7 +128,7 @@ func (w *world) function() {
 	}
 	if err == nil {
 		_, err = w.lambda.CreateFunction(w.t.Context(),
-			&lambda.CreateFunctionInput{FunctionName: &w.name, Runtime: types.RuntimeProvidedal2023,
+			&lambda.CreateFunctionInput{FunctionName: &name, Runtime: types.RuntimeProvidedal2023,
 				Handler: aws.String("bootstrap"),
 				Role:    aws.String("arn:aws:iam::000000000000:role/x"),
 				Code:    &types.FunctionCode{ZipFile: zipped.Bytes()}, Timeout: aws.Int32(60)})

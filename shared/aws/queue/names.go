@@ -57,6 +57,9 @@ func plain(text string) bool {
 	return text != ""
 }
 
+// InFunction reports whether the Python function serves an agent, and no other process.
+func InFunction(a resource.Agent) bool { return a.Transport == transport.NameFunction }
+
 // ByRunner reports whether an agent is served by a runner, that is by `southbound agent run`,
 // because no function reaches its machine.
 func ByRunner(a resource.Agent) bool {

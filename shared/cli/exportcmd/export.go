@@ -193,6 +193,11 @@ func (e *Exporter) exportNow(ctx context.Context, path string, f exportFlags) er
 	if err := e.Reach(ctx); err != nil {
 		return err
 	}
+	if read != nil {
+		if err := withPackages(ctx, e.Session, e.Docs, path, read.Model); err != nil {
+			return input.CutShort(ctx, err)
+		}
+	}
 	if f.waves.Set() {
 		return e.applyInWaves(ctx, path, f, read, began)
 	}

@@ -133,6 +133,9 @@ func (p *Planner) planNow(ctx context.Context, path, out string, f exportFlags,
 			return nil, err
 		}
 	}
+	if err := withPackages(ctx, p.Session, p.Docs, path, in.Model); err != nil {
+		return nil, err
+	}
 	if err := emptySets(ctx, p.Session, f.deleteSets); err != nil {
 		return nil, err
 	}

@@ -65,6 +65,14 @@ func UnreachedText(t *schema.Compiled, agent, transport string) string {
 // TransportsText lists the transports over which things of a type are reached.
 func TransportsText(t *schema.Compiled) string { return strings.Join(t.Over(), " or ") }
 
+// functionTransport is the transport of an agent that a function with Python serves.
+const functionTransport = "function"
+
+// RunsCode reports whether resources that come with their handlers are reached over a transport.
+func RunsCode(transport string) bool {
+	return transport == localTransport || transport == functionTransport
+}
+
 // localTransport is the transport of an agent without a description.
 const localTransport = "local"
 

@@ -11,8 +11,10 @@ import (
 
 // Attributes of resources that come with their handlers. No other attribute has a name like these.
 const (
-	CodeAttribute  = "_code"  // the code: a resource.File
-	FilesAttribute = "_files" // files that handlers ask for by other names: a map
+	CodeAttribute = "_code" // the code: a resource.File
+	// Python packages that the code runs with in a function: a resource.File
+	PackagesAttribute = "_packages"
+	FilesAttribute    = "_files" // files that handlers ask for by other names: a map
 	// facts that references stand for: a list of resource, name and value
 	FactsAttribute = "_facts"
 	// of observations: the differences that a handler has found, with both values
@@ -20,7 +22,9 @@ const (
 )
 
 // CodeAttributes returns the names of attributes that carry a handler and its input.
-func CodeAttributes() []string { return []string{CodeAttribute, FilesAttribute, FactsAttribute} }
+func CodeAttributes() []string {
+	return []string{CodeAttribute, FilesAttribute, FactsAttribute, PackagesAttribute}
+}
 
 // CodeTimeout bounds a call of a handler that comes with its resource. The runner of such handlers
 // ends the call earlier.
@@ -30,6 +34,13 @@ const CodeTimeout = 10*time.Minute + 10*time.Second
 func CodeOf(r *resource.Resource) (resource.File, bool) {
 	f, ok := r.Attributes[CodeAttribute].(resource.File)
 	return f, ok
+}
+
+// PackagesOf returns the packages that the code of a resource runs with in a function; the zero
+// value if it has none.
+func PackagesOf(r *resource.Resource) resource.File {
+	f, _ := r.Attributes[PackagesAttribute].(resource.File)
+	return f
 }
 
 // OpenType returns the type of resources that come with their handlers, from their name attribute

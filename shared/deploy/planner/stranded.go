@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -26,7 +27,8 @@ func (r *releaser) stranded(ctx context.Context) error {
 			now = planned
 		}
 		t, known := r.p.pl.Types.Type(row.ID.Type())
-		if !moves || now.Orphaned || !known || t.Reached(transport) {
+		if !moves || now.Orphaned || !known || t.Reached(transport) ||
+			run.Coded(now) && model.RunsCode(transport) {
 			return nil
 		}
 		what := "left the model and is to be purged, but "

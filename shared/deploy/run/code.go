@@ -12,9 +12,10 @@ import (
 
 // Code runs handlers that come with resources.
 type Code interface {
-	// Handler returns the handler of the resources at an agent that have this code. If there is
-	// none, it returns an error with the reason.
-	Handler(env, agent string, code resource.File) (provider.Handler, error)
+	// Handler returns the handler of the resources at an agent that have this code and these
+	// packages, which are the zero value for resources that no function serves. If there is no
+	// handler, it returns an error with the reason.
+	Handler(env, agent string, code, packages resource.File) (provider.Handler, error)
 }
 
 // handlerOf returns the handler of a resource; nil if there is none, with the reason if it is
@@ -27,11 +28,11 @@ func (n *Runner) handlerOf(env string, r *resource.Resource) (h provider.Handler
 	if n.Code == nil {
 		return nil, fmt.Errorf(noCode, r.Agent)
 	}
-	return n.Code.Handler(env, r.Agent, code)
+	return n.Code.Handler(env, r.Agent, code, model.PackagesOf(r))
 }
 
 // noCode is the reason for handlers that this program cannot run, with the command that runs them.
-const noCode = "its handler is Python code, which functions do not run: `southbound agent run %s` " +
+const noCode = "its handler is Python code, which this function does not run: `southbound agent run %s` " +
 	"does, on a machine with Python and what the project needs"
 
 // Coded reports whether a row is of a resource that comes with its handler, without decoding the

@@ -26,6 +26,7 @@ type handler struct {
 	pack       *Pack
 	env, agent string
 	code       resource.File
+	packages   resource.File // zero: those of the virtual environment
 }
 
 // asked is the request of a run, as it is sent to the process.

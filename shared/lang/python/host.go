@@ -20,6 +20,8 @@ type Options struct {
 	Modules []Module
 	// Path lists absolute folders that Python searches for packages before its own.
 	Path []string
+	// Environment is the environment of the process; nil: that of this process.
+	Environment []string
 	// Print receives the output of Python code outside of calls of a model; it may be nil.
 	Print func(text string)
 	// Ask answers the questions of the Python module lsm about the inventory during a call. If Ask

@@ -27,6 +27,14 @@ type PackOptions struct {
 	// Find returns the Python program for handlers and its working directory. It is called before
 	// each start.
 	Find func() (path, dir string, err error)
+	// Packages, if not nil, returns the folder of the packages that come with the resources, in
+	// which Python then finds packages. open reads the file of the packages.
+	Packages func(ctx context.Context, packages resource.File,
+		open func(ctx context.Context) (io.ReadCloser, error)) (dir string, err error)
+	// Environment is the environment of processes; nil: that of this process.
+	Environment []string
+	// Confined ends the daemons of a process with the process.
+	Confined bool
 	// Call is the time limit of one call of a handler; 0 stands for 10 minutes.
 	Call time.Duration
 	// Memory limits the bytes that a process holds; 0 stands for 1 GiB.
@@ -45,6 +53,7 @@ type Pack struct {
 	mu     sync.Mutex
 	served map[uint32][]*served
 	codes  map[string]modules
+	until  time.Time // when calls have to end; zero: never
 	closed bool
 }
 
@@ -118,8 +127,48 @@ func (p *Pack) limit() time.Duration {
 }
 
 // Handler implements run.Code.
-func (p *Pack) Handler(env, agent string, code resource.File) (provider.Handler, error) {
-	return &handler{pack: p, env: env, agent: agent, code: code}, nil
+func (p *Pack) Handler(
+	env, agent string, code, packages resource.File,
+) (provider.Handler, error) {
+	if p.o.Packages != nil && packages.Hash == "" {
+		return nil, errors.New("its version has no Python packages: export the project again, " +
+			"from a machine with its virtual environment")
+	}
+	if p.o.Packages == nil {
+		packages = resource.File{} // those of the virtual environment
+	}
+	return &handler{pack: p, env: env, agent: agent, code: code, packages: packages}, nil
+}
+
+// Until sets when calls have to end, as the process then freezes or ends. A call that may take
+// longer is not begun.
+func (p *Pack) Until(t time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.until = t
+}
+
+// tooLate returns the error of a call for which there is no time left; nil if there is.
+func (p *Pack) tooLate(agent string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := time.Until(p.until)
+	if p.until.IsZero() || left >= p.o.Call {
+		return nil
+	}
+	return provider.With(fmt.Errorf("it was not begun: the function ends in %s, and a call may "+
+		"take %s; the next invocation tries again. If calls take longer than that, give the agent "+
+		"the transport local and run `southbound agent run %s` on a machine",
+		left.Round(time.Second), p.o.Call, agent), provider.ErrUnavailable)
+}
+
+// Rest ends all processes. The next call starts another one.
+func (p *Pack) Rest() {
+	p.mu.Lock()
+	all := p.served
+	p.served = map[uint32][]*served{}
+	p.mu.Unlock()
+	endAll(all)
 }
 
 // Close ends all processes.
@@ -129,6 +178,11 @@ func (p *Pack) Close() {
 	all := p.served
 	p.served = map[uint32][]*served{}
 	p.mu.Unlock()
+	endAll(all)
+}
+
+// endAll ends processes after their calls.
+func endAll(all map[uint32][]*served) {
 	var wg sync.WaitGroup
 	for _, s := range slices.Concat(slices.Collect(maps.Values(all))...) {
 		wg.Go(func() {
@@ -269,6 +323,10 @@ func (p *Pack) use(
 	if err != nil {
 		return err
 	}
+	if h.packages.Hash != "" { // a process has one version of each package
+		code = maps.Clone(code)
+		code[packagesKey] = h.packages.Hash
+	}
 	s, err := p.at(h.env, h.agent, code)
 	if err != nil {
 		return err
@@ -287,11 +345,14 @@ func (p *Pack) use(
 	case p.ended():
 		return errEnding
 	}
+	if err := p.tooLate(h.agent); err != nil {
+		return err
+	}
 	if s.idle != nil {
 		s.idle.Stop()
 	}
 	defer p.rest(s, p.o.Idle) // also without a process: then drop forgets its codes
-	if err := p.ready(ctx, s, h.code); err != nil {
+	if err := p.ready(ctx, s, h); err != nil {
 		return err
 	}
 	s.host.ctx, s.host.print = ctx, func(text string) { ctx.Info(text) }
@@ -324,7 +385,8 @@ func (s *served) held() int64 {
 }
 
 // ready starts the process if none runs, and imports the code if it is not loaded yet.
-func (p *Pack) ready(ctx *provider.Context, s *served, code resource.File) error {
+func (p *Pack) ready(ctx *provider.Context, s *served, h *handler) error {
+	code := h.code
 	if s.host != nil && s.loaded[code.Hash] {
 		return nil
 	}
@@ -337,9 +399,14 @@ func (p *Pack) ready(ctx *provider.Context, s *served, code resource.File) error
 		if err != nil {
 			return provider.With(err, provider.ErrUnavailable)
 		}
+		packages, err := p.packages(ctx, h.packages)
+		if err != nil {
+			return provider.With(err, provider.ErrUnavailable)
+		}
 		s.host, err = Start(ctx, Options{
 			Python: path, Dir: dir, Shown: ".", Call: defaultCall, Memory: p.o.Memory,
-			Print: func(string) {}, Daemons: true,
+			Print: func(string) {}, Daemons: !p.o.Confined, Path: packages,
+			Environment: p.o.Environment,
 		})
 		if err != nil {
 			s.host = nil
@@ -355,6 +422,20 @@ func (p *Pack) ready(ctx *provider.Context, s *served, code resource.File) error
 	}
 	s.loaded[code.Hash] = true
 	return nil
+}
+
+// packagesKey stands for the packages of a process among its modules.
+const packagesKey = "packages of the version"
+
+// packages returns the folders in which Python searches before its own.
+func (p *Pack) packages(ctx *provider.Context, f resource.File) ([]string, error) {
+	if p.o.Packages == nil {
+		return nil, nil
+	}
+	dir, err := p.o.Packages(ctx, f, func(inner context.Context) (io.ReadCloser, error) {
+		return ctx.Files().Open(inner, f.Hash)
+	})
+	return []string{dir}, err
 }
 
 // readCode reads a code from the files of its version.

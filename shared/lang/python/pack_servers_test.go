@@ -118,7 +118,7 @@ func (r *running) read(t *testing.T, how string) (string, error) {
 // readIn is read with a context.
 func (r *running) readIn(ctx context.Context, t *testing.T, how string) (string, error) {
 	t.Helper()
-	h, err := r.pack.Handler("e", "a", r.code)
+	h, err := r.pack.Handler("e", "a", r.code, resource.File{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,9 +68,13 @@ func newProcess(ctx context.Context, o Options) (*process, error) {
 	}
 	cmd := exec.Command(o.Python, "-X", "utf8", "-c", string(guard)+string(boot))
 	cmd.Dir = o.Dir
-	cmd.Env = append(os.Environ(), "PYTHONHASHSEED=0", "PYTHONSAFEPATH=1")
+	cmd.Env = o.Environment
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.Env = append(slices.Clone(cmd.Env), "PYTHONHASHSEED=0", "PYTHONSAFEPATH=1")
 	if path := o.Path; len(path) > 0 {
-		if also := os.Getenv("PYTHONPATH"); also != "" {
+		if also := os.Getenv("PYTHONPATH"); also != "" && o.Environment == nil {
 			path = append(slices.Clone(path), also)
 		}
 		cmd.Env = append(cmd.Env,

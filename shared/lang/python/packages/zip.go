@@ -17,12 +17,17 @@ import (
 	"time"
 )
 
-// dropped are files of an installation that differ from one to the next, and that no import needs.
+// dropped reports whether a bundle lacks a file of an installation: it differs from one installation
+// to the next, or no import needs it.
 func dropped(name string) bool {
 	base := path.Base(name)
 	switch base {
 	case "RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", ".lock":
 		return strings.HasSuffix(path.Dir(name), ".dist-info") || base == ".lock"
+	}
+	switch path.Ext(base) { // no import reads sources of compilers and types of editors
+	case ".pyi", ".pyx", ".pxd", ".c", ".h":
+		return true
 	}
 	return strings.HasPrefix(name, "bin/")
 }
