@@ -3,6 +3,7 @@ package chunk
 import (
 	"strings"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -29,7 +30,13 @@ func checkResource(types *schema.Registry, r *resource.Resource) error {
 		return fault.New(fault.Invalid, "",
 			"the name of the set is longer than %d bytes, or holds a line break", maxName)
 	}
-	if t, ok := types.Type(r.Type); ok {
+	t, ok := types.Type(r.Type)
+	if _, coded := model.CodeOf(r); coded { // it declares itself, whatever type the program has
+		if ok = len(parts.Keys) == 1; ok {
+			t = model.OpenType(r.Type, parts.Keys[0].Name, nil)
+		}
+	}
+	if ok {
 		if err := checkIdentity(t, r, parts); err != nil {
 			return err
 		}
