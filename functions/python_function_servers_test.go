@@ -151,8 +151,17 @@ func (w *pythonWorld) code(old, now string) state.Blob {
 	return blob(code)
 }
 
-// deploy exports the note, and serves its agent until nothing is scheduled.
-func (w *pythonWorld) deploy(code, packed state.Blob, attributes map[string]any, purged bool) {
+// deploy exports the note, and serves its agent.
+func (w *pythonWorld) deploy(
+	code, packed state.Blob, attributes map[string]any, purged bool,
+) {
+	w.t.Helper()
+	w.export(code, packed, attributes, purged)
+	w.serve()
+}
+
+// export exports the note.
+func (w *pythonWorld) export(code, packed state.Blob, attributes map[string]any, purged bool) {
 	w.t.Helper()
 	all := map[string]any{"path": w.path, "text": "", "how": "",
 		model.CodeAttribute:     resource.File{Hash: code.Hash, Size: code.Size},
@@ -166,7 +175,6 @@ func (w *pythonWorld) deploy(code, packed state.Blob, attributes map[string]any,
 		Resources: []resource.Resource{{Type: "disk::Note", Agent: "here", Flags: resource.Flags{Purged: purged},
 			ID:         resource.NewID("disk::Note", "here", resource.Key{Name: "path", Value: w.path}),
 			Attributes: all}}})
-	w.serve()
 }
 
 func (w *pythonWorld) serve() {
@@ -313,7 +321,7 @@ func TestPythonFunctionColdStart(t *testing.T) {
 }
 
 // TestPythonFunctionFaults pins what becomes of a resource whose packages are damaged, missing or too
-// large, and of calls for which there is no time.
+// large.
 func TestPythonFunctionFaults(t *testing.T) {
 	w := newPythonWorld(t)
 	packed := w.bundle("release.py", "")
@@ -327,9 +335,9 @@ func TestPythonFunctionFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	export(t, w.home, &model.Model{Files: map[string]state.Blob{packed.Hash: packed}})
+	w.export(usual, packed, map[string]any{"text": "hello\n"}, false)
 	damage(append([]byte("x"), packed.Data[1:]...))
-	w.deploy(usual, packed, map[string]any{"text": "hello\n"}, false)
+	w.serve()
 	w.want(state.StatusUnavailable, "", "")
 	damage(packed.Data)
 	w.repair()
@@ -340,10 +348,6 @@ func TestPythonFunctionFaults(t *testing.T) {
 	w.deploy(usual, packed, map[string]any{"text": "full\n"}, false)
 	w.want(state.StatusUnavailable, "/tmp is full", "hello\n")
 	w.begin()
-	w.f.timeout = 2 * time.Minute // less than a call may take
-	w.repair()
-	w.want(state.StatusUnavailable, "southbound agent run here", "hello\n")
-	w.f.timeout = 15 * time.Minute
 	w.repair()
 	w.want(state.StatusDeployed, "", "full\n")
 }
