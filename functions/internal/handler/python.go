@@ -29,8 +29,10 @@ const goMemory = 160 << 20
 // newPack returns the pack of the Python function. Its processes see no credentials of the function
 // and no names of the stack, and end with each invocation.
 func newPack(c *home.PythonConfig, getenv func(string) string) *python.Pack {
-	store := &packages.Store{Dir: filepath.Join(os.TempDir(), "southbound", "packages"),
-		Room: c.Room()}
+	// an emulator that runs functions as processes has one /tmp for several environments, and each
+	// has a log stream of its own
+	store := &packages.Store{Dir: filepath.Join(os.TempDir(), "southbound", "packages",
+		filepath.Base("/"+getenv("AWS_LAMBDA_LOG_STREAM_NAME"))), Room: c.Room()}
 	limit := int64(0) // the default of the pack
 	if mb, err := strconv.ParseInt(getenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE"), 10, 64); err == nil &&
 		mb<<20 > 2*goMemory {
