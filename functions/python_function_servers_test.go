@@ -330,7 +330,7 @@ func TestPythonFunctionFaults(t *testing.T) {
 	damage := func(data []byte) {
 		t.Helper()
 		if _, err := w.home.S3.PutObject(t.Context(), &s3.PutObjectInput{
-			Bucket: &w.stack.Config.Bucket, Key: aws.String("files/" + packed.Hash),
+			Bucket: &w.stack.Config.Bucket, Key: aws.String("files/" + packed.Hash[:2] + "/" + packed.Hash),
 			Body: bytes.NewReader(data)}); err != nil {
 			t.Fatal(err)
 		}
