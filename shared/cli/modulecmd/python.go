@@ -44,8 +44,8 @@ func (p *Python) bundleCommand() *cobra.Command {
 		Long: "bundle packs the packages of the project's virtual environment into one zip, for " +
 			"the platform of a function: wheels only, by hash, with uv. `export` does the same " +
 			"for a stack with a Python function. A file python.lock beside project.yml, a " +
-			"requirements file with hashes, takes precedence over the environment. Modules of " +
-			"models are not in the zip, since versions have their code.",
+			"requirements file with hashes, takes precedence over the environment. Handlers use " +
+			"the code of modules that versions have, not that in the zip.",
 		Example: "  southbound python bundle\n" +
 			"  southbound python bundle site --architecture x86_64 --out packages.zip",
 		Args: usage.AtMostOne("one path"),

@@ -15,8 +15,8 @@ import (
 // pin is a distribution at one version.
 type pin struct{ name, version string }
 
-// moduleDistribution begins the names of distributions that are modules of models. Their code
-// travels with versions.
+// moduleDistribution begins the names of distributions that are modules of models. Their code travels
+// with versions, but some bring a library besides. Those in editable form are left out.
 const moduleDistribution = "inmanta-module-"
 
 var separators = pattern.Lazy(`[-_.]+`)
@@ -26,7 +26,7 @@ func normal(name string) string {
 	return strings.ToLower(separators().ReplaceAllString(name, "-"))
 }
 
-// installed returns the distributions of a virtual environment, sorted, without modules of models.
+// installed returns the distributions of a virtual environment, sorted, without modules of models in editable form.
 // It reads their metadata and starts no Python.
 func installed(env string) ([]pin, error) {
 	metas, _ := filepath.Glob(filepath.Join(env, "lib", "python3*", "site-packages", "*.dist-info",
@@ -42,10 +42,11 @@ func installed(env string) ([]pin, error) {
 		if err != nil {
 			return nil, err
 		}
-		if strings.HasPrefix(p.name, moduleDistribution) || seen[p] {
+		from := source(filepath.Dir(file))
+		if seen[p] || from != "" && strings.HasPrefix(p.name, moduleDistribution) {
 			continue
 		}
-		if from := source(filepath.Dir(file)); from != "" {
+		if from != "" {
 			return nil, fault.New(fault.Invalid, doing, "package %s %s: it was installed from %s, "+
 				"and functions get packages of an index only", p.name, p.version, from).
 				WithHint("publish the package on the index of the project, or serve the agents " +

@@ -39,9 +39,12 @@ func TestInstalled(t *testing.T) {
 			"Zope.Interface-8.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: Zope.Interface\nVersion: 8.0\n\nName: no\n",
 			"a_b-1.0.dist-info/METADATA":            "Name: a_b\nVersion: 1.0\n"},
 			"a-b==1.0\nzope-interface==8.0\n", ""},
-		{"without modules of models, whose code travels with versions", map[string]string{
-			"inmanta_module_fs-1.dist-info/METADATA": "Name: inmanta-module-fs\nVersion: 1\n",
-			"a-1.dist-info/METADATA":                 "Name: a\nVersion: 1\n"}, "a==1\n", ""},
+		{"without modules in editable form, whose code travels with versions", map[string]string{
+			"inmanta_module_fs-1.dist-info/METADATA":        "Name: inmanta-module-fs\nVersion: 1\n",
+			"inmanta_module_my-1.dist-info/METADATA":        "Name: inmanta-module-my\nVersion: 1\n",
+			"inmanta_module_my-1.dist-info/direct_url.json": `{"url": "file:///home/me/my"}`,
+			"a-1.dist-info/METADATA":                        "Name: a\nVersion: 1\n"},
+			"a==1\ninmanta-module-fs==1\n", ""},
 		{"from a folder", map[string]string{"d-1.dist-info/METADATA": "Name: d\nVersion: 1\n",
 			direct: `{"url": "file:///home/me/d", "dir_info": {"editable": true}}`},
 			"package d 1: it was installed from file:///home/me/d", fault.Invalid},
