@@ -227,7 +227,7 @@ func strange(t *testing.T, w *world) {
 	u.nulls(t, "b", 1, 10)
 	u.run(t, 0, "export", ".", "--wait", "--timeout", "5m")
 	for _, name := range []string{"f1", "ghost"} {
-		if out := u.run(t, 0, "environments"); strings.Contains(string(out), name) {
+		if out := u.run(t, 0, "environments"); strings.Contains("\n"+string(out), "\n"+name+" ") {
 			t.Errorf("a message made an environment %s:\n%s", name, out)
 		}
 	}
