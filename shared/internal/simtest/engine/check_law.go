@@ -184,7 +184,9 @@ func (e *effective) gone(id resource.ID, rows map[resource.ID]*state.Row) bool {
 // requested before them. Such a resource may run again, even if that run has ended since, because a
 // check without findings writes no row. The order is also unknown for a claim at the time of the
 // event, and for resources that have become dependants since. A row records only its last change,
-// so an omitted event of an earlier change counts as one that happened.
+// so an omitted event of an earlier change counts as one that happened. The event of a purge has a
+// receiver of its own and counts in any case: a run between the purge and the event does not reload
+// for it, since no row states the purge.
 func reasonFollows(r *run, t *task, row, was *state.Row, entries []follow) {
 	l := r.books.law
 	for i := range entries {
@@ -193,7 +195,7 @@ func reasonFollows(r *run, t *task, row, was *state.Row, entries []follow) {
 		tie := f.At.Equal(was.SucceededAt) || f.At.Equal(was.TriedAt)
 		busy := isRunning(r, was) || t.books.sawRunning[row.ID]
 		since := f.step > l.claimed[row.ID] || was.Ticket() < f.Ticket && busy || tie ||
-			!f.hearers[row.ID]
+			!f.hearers[row.ID] || f.To != ""
 		of := r.state.read(env).rows[f.Of]
 		tells := f.tells || of != nil && of.ChangedAt.After(f.At)
 		if again || tells && f.Of != row.ID && since {

@@ -84,6 +84,7 @@ func TestOnceBlamed(t *testing.T) {
 		"a value changes of what is gone and required by what is targeted":  44002904,
 		"what is to be deleted was found to be gone by a comparison before": 41014863,
 		"what was only compared, and found to be gone, is to be deleted":    810000659,
+		"a resource runs between a purge and the event of the purge":        200042,
 		"a lane is taken over, and what it lost is run where it was moved":  850036287,
 		"what was read from a list is recorded twice, with what is next":    850042556,
 	} {
