@@ -4,6 +4,7 @@ package infra
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -69,7 +70,7 @@ func TestTranslated(t *testing.T) {
 			}
 		}
 	}
-	for kind, want := range map[string]int{"AWS::Lambda::Function": 6, "AWS::Lambda::Url": 2,
+	for kind, want := range map[string]int{"AWS::Lambda::Function": 7, "AWS::Lambda::Url": 2,
 		"AWS::Lambda::EventSourceMapping": 2,
 		"AWS::Scheduler::Schedule":        1, "AWS::CloudFormation::Stack": 2,
 		"AWS::DynamoDB::Table": 1, "AWS::S3::Bucket": 1} {
@@ -113,12 +114,15 @@ func ofTheStack(v any) bool {
 // translatedFunction looks at a function as CloudFormation gets it.
 func translatedFunction(t *testing.T, list node, name string, properties any) {
 	t.Helper()
-	role := strings.TrimSuffix(name, "Function") + "Role"
+	role, runtime := strings.TrimSuffix(name, "Function")+"Role", "provided.al2023"
+	if name == "PythonFunction" { // the handler function with an interpreter
+		role, runtime = "HandlerRole", "map[Fn::If:[Emulated provided.al2023 python3.13]]"
+	}
 	if got, _ := at(properties, "Role", "Fn::GetAtt").([]any); !slices.Equal(got,
 		[]any{"Access", "Outputs." + role}) {
 		t.Errorf("%s has the role %v, want %s", name, at(properties, "Role"), role)
 	}
-	if at(properties, "Runtime") != "provided.al2023" || at(properties, "KmsKeyArn") == nil ||
+	if fmt.Sprint(at(properties, "Runtime")) != runtime || at(properties, "KmsKeyArn") == nil ||
 		at(properties, "LoggingConfig", "LogFormat") != "JSON" {
 		t.Errorf("%s lacks what all functions have: %v", name, properties)
 	}
