@@ -297,6 +297,13 @@ class Facts:
     def __getitem__(self, resource_id):
         return FactsOf(self, resource_id)
 
+    def __len__(self):
+        return len(self.known)
+
+    def items(self):
+        """Returns the facts that a test has set: std makes references to these of it."""
+        return self.known.items()
+
 class FactsOf:
     """The facts of a resource."""
 

@@ -26,14 +26,19 @@ def program():
 
 def lurk():
     """Starts a process without a parent, in a session of its own and with an empty environment. It
-    holds the FIFO alive open."""
-    script = f"exec 3>alive; echo {program()} >&3; exec sleep 1000"
+    holds the FIFO alive open, and has it open when this function returns."""
+    script = f"exec 3>alive; echo {program()} >&3; exec 9>&-; exec sleep 1000"
+    opened, opening = os.pipe()
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
+            os.dup2(opening, 9)
             os.execve("/bin/sh", ["sh", "-c", script], {})
         os._exit(0)
+    os.close(opening)
     os.wait()
+    os.read(opened, 1)  # ends when the process has closed its end
+    os.close(opened)
 
 
 @plugin
