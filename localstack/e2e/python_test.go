@@ -14,9 +14,6 @@ import (
 // python deploys a project of unmodified modules and a module of its own with the Python function,
 // and without a runner: create, again, drift, an exception, new code, purge.
 func python(t *testing.T, w *world) {
-	if w.python == "" {
-		t.Skip("there is no Python 3.13 for the functions of the emulator")
-	}
 	env, err := server.InstallModules(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -117,9 +117,10 @@ func open(t *testing.T) *world {
 
 func (w *world) begin(t *testing.T) {
 	t.Helper()
-	if w.python = server.FindPython(t.Context(), "3.13"); w.python != "" {
-		t.Setenv("SOUTHBOUND_PYTHON", w.python) // functions inherit it
+	if w.python = server.FindPython(t.Context(), "3.13"); w.python == "" {
+		t.Fatal("there is no Python 3.13 for the Python function; install it")
 	}
+	t.Setenv("SOUTHBOUND_PYTHON", w.python) // functions inherit it
 	s, err := server.Start(t.Context(), server.MiniStack)
 	if err != nil {
 		t.Fatal(err)
