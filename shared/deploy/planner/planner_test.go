@@ -27,9 +27,9 @@ func TestSetIsDecidedAgain(t *testing.T) {
 		t.Error("a row of which nothing changes is to be written")
 	}
 	p.set(asked, give)
-	anew := state.Row{ID: asked.ID}
-	if !p.reapply[asked.ID](&anew) || !anew.WantFacts() || anew.Version != 7 {
-		t.Errorf("the row that took its place is %+v", anew)
+	replacement := state.Row{ID: asked.ID}
+	if !p.reapply[asked.ID](&replacement) || !replacement.WantFacts() || replacement.Version != 7 {
+		t.Errorf("the row that took its place is %+v", replacement)
 	}
 	if before := p.before[asked.ID]; before.Version != 0 || len(p.order) != 1 {
 		t.Errorf("planned %v, before %+v", p.order, before)

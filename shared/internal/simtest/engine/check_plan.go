@@ -131,18 +131,18 @@ func checkPrefix(r *run, t *task, c *state.Commit) {
 // checkPlanned checks one row that a planner writes: invariants D5 and C1.
 func checkPlanned(r *run, t *task, row, was *state.Row) {
 	// it takes over the state of another row
-	anew := was.Orphaned || was.Removing || len(row.EarlierIDs()) > 0
+	isNew := was.Orphaned || was.Removing || len(row.EarlierIDs()) > 0
 	if was.Rev > 0 && row.Lane != was.Lane {
 		r.books.moved[row.ID] = true
 	}
 	switch {
-	case !anew && row.Deployed != was.Deployed:
+	case !isNew && row.Deployed != was.Deployed:
 		r.violate("D5", "%s changes what is said to be deployed of %s, which only a run may",
 			t.name, row.ID)
-	case !anew && row.LastAction != was.LastAction:
+	case !isNew && row.LastAction != was.LastAction:
 		r.violate("D5", "%s changes the last action of %s", t.name, row.ID)
 	}
-	if !anew && was.Ticket() != 0 && row.Ticket() != 0 && row.Priority > was.Priority {
+	if !isNew && was.Ticket() != 0 && row.Ticket() != 0 && row.Priority > was.Priority {
 		r.violate("order",
 			"%s asks for %s, which was asked for with priority %d, and lowers that to %d", t.name,
 			row.ID, was.Priority, row.Priority)
@@ -151,7 +151,7 @@ func checkPlanned(r *run, t *task, row, was *state.Row) {
 		r.violate("D7", "%s gives %s a new intent that has failed %d times", t.name, row.ID,
 			row.Attempts)
 	}
-	if !t.books.plain && !t.spared(row.ID.Agent()) || anew {
+	if !t.books.plain && !t.spared(row.ID.Agent()) || isNew {
 		return
 	}
 	same := row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Lane == was.Lane
