@@ -217,16 +217,8 @@ func (s systemd) start(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	first := ""
-	switch {
-	case now["SubState"] == autoRestart:
-		// a start would wait for the unit's whole restart delay
-		first = "stop"
-	case now["ActiveState"] == "failed": // or systemd refuses a service started too often
-		first = "reset-failed"
-	}
-	if first != "" {
-		if err := s.do(ctx, first, name); err != nil {
+	for _, verb := range before(now) {
+		if err := s.do(ctx, verb, name); err != nil {
 			return err
 		}
 	}
@@ -234,6 +226,20 @@ func (s systemd) start(ctx context.Context, name string) error {
 		return s.explained(ctx, name, err)
 	}
 	return s.stays(ctx, name)
+}
+
+// before returns what is done to a unit in this state before it is started. Without a reset, systemd
+// refuses a service that was started too often, and goes on counting the restarts of a service that
+// was stopped between two of them.
+func before(now map[string]string) []string {
+	switch {
+	case now["SubState"] == autoRestart:
+		// a start would wait for the unit's whole restart delay
+		return []string{"reset-failed", "stop"}
+	case now["ActiveState"] == "failed", now["ActiveState"] == "inactive" && restarts(now) > 0:
+		return []string{"reset-failed"}
+	}
+	return nil
 }
 
 // autoRestart is the state of a service that has ended and will be restarted after a delay.

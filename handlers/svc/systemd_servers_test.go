@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,8 @@ func TestSystemd(t *testing.T) {
 	})
 	for name, test := range map[string]func(t *testing.T, b *booted){
 		"what does not stay up": crashes, "what takes long": slow,
-		"what ends between two calls": between, "what cannot be enabled": fixed,
+		"what ends between two calls": between, "restarts of before": restarted,
+		"what cannot be enabled":  fixed,
 		"what cannot be started":  masked,
 		"definitions that change": redefined, "kinds of units": kinds, "of a user": ofUser} {
 		t.Run(name, func(t *testing.T) {
@@ -227,7 +229,7 @@ func between(t *testing.T, b *booted) {
 				for n := range rounds {
 					put(t, end(name), "")
 					(&machine{}).until(t, c.after, func() bool {
-						if c.after == "again" {
+						if c.after == "again" { // of this start: act has reset the count
 							return is("NRestarts") == fmt.Sprint(n+1) && is("SubState") == "start"
 						}
 						return is("ActiveState") == c.after || is("SubState") == c.after
@@ -246,6 +248,46 @@ func between(t *testing.T, b *booted) {
 				}
 			}
 		})
+	}
+}
+
+// restarted is about restarts that systemd counted before a start: they are none of this start.
+func restarted(t *testing.T, b *booted) {
+	is := func(property string) string {
+		return strings.TrimPrefix(b.tell(t, "show", "--property="+property, "flaps"), property+"=")
+	}
+	ready := filepath.Join(b.dir, "flaps.ready")
+	// systemd forgets a unit that nothing refers to
+	b.define(t, "refers.service",
+		bare+"After=flaps.service\n[Service]\nExecStart=/bin/sleep 100000\n")
+	b.tell(t, "start", "refers")
+	for why, stop := range map[string]bool{"it is between two restarts": false,
+		"somebody stopped it between two restarts": true} {
+		b.define(t, "flaps.service", bare+"[Unit]\nStartLimitIntervalSec=0\n[Service]\n"+
+			"Type=notify\nExecStart=/bin/false\nRestart=always\nRestartSec=0.01\n")
+		b.tell(t, "daemon-reload")
+		b.tell(t, "start", "--no-block", "flaps")
+		(&machine{}).until(t, "restarts", func() bool {
+			n, err := strconv.Atoi(is("NRestarts"))
+			return err == nil && n > maxStarts
+		})
+		// the next restart is far away, and the unit is mended
+		b.define(t, "flaps.service", bare+"[Unit]\nStartLimitIntervalSec=0\n[Service]\n"+
+			"Type=notify\nNotifyAccess=all\nExecStart=/bin/sh -c 'test -e "+ready+" || exit 1; "+
+			"sleep 2; systemd-notify --ready; exec sleep 100000'\n"+
+			"Restart=always\nRestartSec=1000\n")
+		b.tell(t, "daemon-reload")
+		(&machine{}).until(t, "a long delay",
+			func() bool { return is("SubState") == autoRestart && is("RestartUSec") != "10ms" })
+		if stop {
+			b.tell(t, "stop", "flaps")
+		}
+		put(t, ready, "")
+		b.goes(t, why, diff.Created, up("flaps"), false)
+		b.goes(t, "it goes", diff.Purged, up("flaps"), true)
+		if err := os.Remove(ready); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
