@@ -6,6 +6,7 @@ import (
 	"southbound/shared/api/client"
 	"southbound/shared/api/environments"
 	"southbound/shared/api/exports"
+	"southbound/shared/api/graphs"
 	"southbound/shared/api/jobs"
 	"southbound/shared/api/parameters"
 	"southbound/shared/api/previews"
@@ -28,6 +29,7 @@ type Client struct {
 	exportClient
 	comparisonClient
 	parameterClient
+	graphClient
 	offerClient
 	previewClient
 }
@@ -43,6 +45,7 @@ type (
 	exportClient      = exports.Remote
 	comparisonClient  = jobs.Remote
 	parameterClient   = parameters.Remote
+	graphClient       = graphs.Remote
 	offerClient       = services.Remote
 	previewClient     = previews.Remote
 )
@@ -57,5 +60,5 @@ func NewClient(c client.Config) (*Client, error) {
 	}
 	return &Client{x, environments.Remote{Conn: x}, types.Remote{Conn: x}, actions.Remote{Conn: x}, agents.Remote{Conn: x},
 		resources.Remote{Conn: x}, versions.Remote{Conn: x}, exports.Remote{Conn: x}, jobs.Remote{Conn: x},
-		parameters.Remote{Conn: x}, services.Remote{Conn: x}, previews.Remote{Conn: x}}, nil
+		parameters.Remote{Conn: x}, graphs.Remote{Conn: x}, services.Remote{Conn: x}, previews.Remote{Conn: x}}, nil
 }

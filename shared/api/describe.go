@@ -42,7 +42,7 @@ func describeAPI(doc *huma.OpenAPI, auth string) {
 	delete(schemas.Map(), "ErrorModel")
 	delete(schemas.Map(), "ErrorDetail")
 	security(doc, auth, byID["discover"])
-	across(schemas.Map(), byID["resources"])
+	across(schemas.Map(), byID["resources"], byID["graph"])
 	mayBeNull(schemas.Map())
 	notSlash(schemas.Map(), byID)
 	link(byID)
@@ -85,7 +85,7 @@ func security(doc *huma.OpenAPI, auth string, anybody *huma.Operation) {
 
 // across adds the rules about several members. The service checks them itself, since its errors are
 // more precise than those of a schema: the library does not know these rules.
-func across(schemas map[string]*huma.Schema, resources *huma.Operation) {
+func across(schemas map[string]*huma.Schema, filtered ...*huma.Operation) {
 	type object = map[string]any
 	say := func(s *huma.Schema, keyword string, rule any) {
 		if s == nil { // only exports are served
@@ -128,8 +128,11 @@ func across(schemas map[string]*huma.Schema, resources *huma.Operation) {
 		s.Properties["last"] = &huma.Schema{AnyOf: []*huma.Schema{s.Properties["last"],
 			{Type: "null"}}}
 	}
-	if resources != nil {
-		for _, p := range resources.Parameters {
+	for _, op := range filtered {
+		if op == nil { // only exports are served
+			continue
+		}
+		for _, p := range op.Parameters {
 			if p.Name == "filter" {
 				filter(p.Schema, say)
 			}
@@ -193,6 +196,7 @@ func link(ops map[string]*huma.Operation) {
 		{"types", "one", "type", values{"name": first + "/name"}},
 		{"types", "next", "types", values{"cursor": body + "/next"}},
 		{"resources", "one", "resource", values{"env": env, "id": first + "/id"}},
+		{"resources", "graph", "resourceGraph", values{"env": env, "id": first + "/id"}},
 		{"resources", "next", "resources", values{"env": env, "cursor": body + "/next"}},
 		{"resources", "actions", "actions", values{"env": env, "resource": first + "/id"}},
 		{"actions", "of", "resource", values{"env": env, "id": first + "/resource"}},

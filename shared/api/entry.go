@@ -12,6 +12,7 @@ import (
 	"southbound/shared/api/document"
 	"southbound/shared/api/environments"
 	"southbound/shared/api/files"
+	"southbound/shared/api/graphs"
 	"southbound/shared/api/guard"
 	"southbound/shared/api/instances"
 	"southbound/shared/api/jobs"
@@ -58,6 +59,10 @@ type (
 	Found            = results.Found
 	Gate             = lines.Gate
 	GateResource     = lines.GateResource
+	Graph            = graphs.Graph
+	GraphEdge        = graphs.Edge
+	GraphNode        = graphs.Node
+	GraphQuery       = graphs.Query
 	Group            = resources.Group
 	Guard            = guard.Guard
 	Health           = resources.Health
@@ -94,6 +99,9 @@ const (
 	AuthBearer = wire.AuthBearer
 	AuthSigV4  = wire.AuthSigV4
 	AuthNone   = wire.AuthNone
+
+	FoldAgent = graphs.FoldAgent
+	FoldType  = graphs.FoldType
 
 	FilesDir   = document.FilesDir
 	MaxPlanned = previews.MaxPlanned

@@ -11,6 +11,7 @@ import (
 	"southbound/shared/api/environments"
 	"southbound/shared/api/exports"
 	"southbound/shared/api/files"
+	"southbound/shared/api/graphs"
 	"southbound/shared/api/instances"
 	"southbound/shared/api/jobs"
 	"southbound/shared/api/ordering"
@@ -46,6 +47,7 @@ func handler(s *Service, all bool) http.Handler {
 		actions.Routes(r, s.actionPart)
 		agents.Routes(r, s.agentPart)
 		resources.Routes(r, s.resourcePart)
+		graphs.Routes(r, s.graphPart)
 		versions.Routes(r, s.versionPart)
 		parameters.Routes(r, s.parameterPart)
 		parameters.PublicRoutes(r, s.parameterPart)

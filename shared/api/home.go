@@ -21,6 +21,7 @@ import (
 	"southbound/shared/api/comparisons"
 	"southbound/shared/api/environments"
 	"southbound/shared/api/exports"
+	"southbound/shared/api/graphs"
 	"southbound/shared/api/parameters"
 	"southbound/shared/api/previews"
 	"southbound/shared/api/resources"
@@ -38,6 +39,7 @@ type Reader interface {
 	resources.Reader
 	versions.Reader
 	parameters.Reader
+	graphs.Reader
 }
 
 // Home is the interface through which the command line works: one port for each kind of resource and

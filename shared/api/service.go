@@ -11,6 +11,7 @@ import (
 	"southbound/shared/api/environments"
 	"southbound/shared/api/exports"
 	"southbound/shared/api/files"
+	"southbound/shared/api/graphs"
 	"southbound/shared/api/jobs"
 	"southbound/shared/api/parameters"
 	"southbound/shared/api/previews"
@@ -76,8 +77,9 @@ type Config struct {
 	About wire.Discovery
 }
 
-// Service answers from the engine: it has one part for each kind of resource. It is safe for
-// concurrent use.
+// Service answers from the engine. It is safe for concurrent use.
+//
+// Large: it has one part for each kind of resource.
 type Service struct {
 	*environmentPart
 	*typePart
@@ -90,6 +92,7 @@ type Service struct {
 	*comparisonPart
 	*jobPart
 	*parameterPart
+	*graphPart
 	*orderPart
 	*offerPart
 	*previewPart
@@ -110,6 +113,7 @@ type (
 	comparisonPart  = comparisons.Service
 	jobPart         = jobs.Service
 	parameterPart   = parameters.Service
+	graphPart       = graphs.Service
 	orderPart       = tenant.Orders
 	offerPart       = services.Service
 	previewPart     = previews.Service
@@ -133,6 +137,7 @@ func New(c Config) *Service {
 		filePart:        &files.Service{Files: c.Engine.Files, Sign: c.Sign},
 		exportPart:      &exports.Service{Env: env, Agent: c.Agent},
 		parameterPart:   &parameters.Service{Env: env, History: c.History},
+		graphPart:       &graphs.Service{Env: env},
 		orderPart:       &tenant.Orders{Services: c.Services},
 		offerPart:       &services.Service{Env: env, Definitions: c.Definitions},
 		about:           c.About,

@@ -272,11 +272,7 @@ func (e *Engine) EachRow(
 func (e *Engine) Neighbours(
 	ctx context.Context, env string, id resource.ID,
 ) (requires, dependants []resource.ID, err error) {
-	state, err := e.State.Env(ctx, env)
-	if err != nil {
-		return nil, nil, fault.Wrap(fault.Unknown, "read environment", err)
-	}
-	g, err := e.graphs.Get(ctx, state.Graph)
+	g, err := e.Graph(ctx, env)
 	if err != nil {
 		return nil, nil, err
 	}

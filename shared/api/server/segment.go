@@ -31,6 +31,9 @@ func joined(u *url.URL) *url.URL {
 	name, end := path[5], ""
 	switch path[4] {
 	case "resources":
+		if whole, is := strings.CutSuffix(name, wire.GraphSuffix); is {
+			name, end = whole, wire.GraphSuffix
+		}
 	case "parameters":
 		if whole, is := strings.CutSuffix(name, wire.HistorySuffix); is {
 			name, end = whole, wire.HistorySuffix

@@ -30,6 +30,9 @@ func EnvironmentPath(env, what string) string {
 
 const HistorySuffix = "/history"
 
+// GraphSuffix ends the path of the graph of a resource. No id ends with it.
+const GraphSuffix = "/graph"
+
 // Segment escapes a name as one segment of a path. It escapes all characters except those that RFC
 // 3986 calls unreserved, since a signature of the path is computed over this form. A name of dots
 // is escaped, too: otherwise it means a folder.
