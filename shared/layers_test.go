@@ -53,7 +53,7 @@ var layers = [][]string{
 	{"shared/api/previews"},
 	{"shared/api", "shared/compile"},
 	{"shared/service/fulfil"},
-	{"shared/internal/report", "shared/internal/simtest"},
+	{"shared/internal/report", "shared/internal/simtest", "shared/console"},
 	{"shared/archive", "shared/cli/output"},
 	{"shared/cli/usage", "shared/cli/home"},
 	{"shared/cli/input", "shared/cli/actions"},

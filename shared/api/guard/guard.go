@@ -86,6 +86,9 @@ func public(r *http.Request) bool {
 	return false
 }
 
+// KnowsHost reports whether host is a name under which requests may reach the server.
+func (g Guard) KnowsHost(host string) bool { return g.host(host) }
+
 func (g Guard) host(host string) bool {
 	if slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, host) }) {
 		return true

@@ -1,0 +1,3 @@
+package console
+
+func (s *site) actionsPages() []route { return nil }

@@ -1,0 +1,3 @@
+package console
+
+func (s *site) documentationPages() []route { return nil }

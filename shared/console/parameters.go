@@ -1,0 +1,3 @@
+package console
+
+func (s *site) parametersPages() []route { return nil }

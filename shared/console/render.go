@@ -1,0 +1,347 @@
+package console
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"html/template"
+	"io"
+	"io/fs"
+	"maps"
+	"mime"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"southbound/shared/fault"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+//go:embed static
+var staticFiles embed.FS
+
+// frame is what the template base.html shows around a page. In a page's template, $ is the frame
+// and $.Data the data of its view.
+//
+// Large: it is the data of one template.
+type frame struct {
+	Title, Section string
+	Env            string // "": none
+	EnvURL         string // the first page of the environment; "": there is none
+	Data           any
+	Nav            []navEntry
+	Message        string // says what the action before did
+	CanChange      bool   // forms are rendered
+	ReadOnly       bool
+	SignedIn       bool
+	User           string
+	Root           string // the first page of the console
+	About, SignOut string
+	Search         string // the page that searches; "": there is none
+	SearchText     string
+	Here           string // this page, for forms that return to it
+	Live           string // the stream of the page's regions; "": it has none
+	Zone           string // the time zone of the page
+	ZoneSwitch     string // this page in the other time zone
+	ZoneOther      string
+	CSS, JS, Icon  string
+	Now            timeView
+}
+
+// navEntry is an entry of the navigation.
+type navEntry struct {
+	Name, URL string
+	Current   bool
+}
+
+// sections are the entries of the navigation of an environment. Entries whose page does not exist
+// are left out.
+func sections() []struct{ name, path string } {
+	return []struct{ name, path string }{
+		{"Overview", ""}, {"Resources", "resources"}, {"Agents", "agents"},
+		{"Versions", "versions"}, {"Dry runs", "dryruns"}, {"Actions", "actions"},
+		{"Parameters", "parameters"}, {"Services", "services"}, {"Orders", "orders"},
+	}
+}
+
+// patternOf returns the pattern of a page of the environment.
+func patternOf(page string) string {
+	if page == "" {
+		return "GET /console/{env}/{$}"
+	}
+	return "GET /console/{env}/" + page
+}
+
+// frame returns the frame of a view.
+func (r *request) frame(v view) frame {
+	s := r.site
+	zone := r.zone()
+	f := frame{Title: v.Title, Section: v.Section, Env: r.Env, Data: v.Data, Message: r.flashed,
+		SignedIn: r.who != nil, User: r.user(), CanChange: r.canChange(), ReadOnly: !r.canChange(),
+		Root: r.root(""), About: r.root("about"), SignOut: s.root("signout"),
+		CSS: s.root(s.files.url("console.css")), JS: s.root(s.files.url("console.js")),
+		Icon: s.root(s.files.url("icon.svg")), Zone: zoneName(zone, r.now()), Now: r.time(r.now())}
+	if r.who == nil {
+		f.ReadOnly = false
+	}
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		f.Here = r.here()
+	}
+	switch local := zoneName(time.Local, r.now()); {
+	case f.Zone != "UTC":
+		f.ZoneOther, f.ZoneSwitch = "UTC", r.here("tz", "UTC")
+	case local != "UTC":
+		f.ZoneOther, f.ZoneSwitch = "local time", r.here("tz", "")
+	}
+	if r.Env == "" || r.who == nil {
+		return f
+	}
+	if r.hasPage(patternOf("")) {
+		f.EnvURL = r.url("")
+	}
+	if r.hasPage(patternOf("search")) {
+		f.Search, f.SearchText = r.url("search"), r.URL.Query().Get("q")
+	}
+	if r.hasPage(livePattern) && f.Here != "" {
+		f.Live = r.url("live", "page", f.Here)
+	}
+	for _, e := range sections() {
+		if r.hasPage(patternOf(e.path)) {
+			f.Nav = append(f.Nav, navEntry{e.name, r.url(e.path), e.name == v.Section})
+		}
+	}
+	return f
+}
+
+// layout renders templates.
+type layout struct {
+	pages map[string]*template.Template
+	err   error // a template does not parse
+}
+
+// newLayout parses all templates. Each page has base.html and parts.html, and its own file defines
+// "main".
+func newLayout() *layout {
+	l := &layout{pages: map[string]*template.Template{}}
+	base, err := template.New("base.html").ParseFS(templateFiles, "templates/base.html",
+		"templates/parts.html")
+	if err != nil {
+		l.err = err
+		return l
+	}
+	names, _ := fs.Glob(templateFiles, "templates/*.html") // the pattern is valid
+	for _, name := range names {
+		file := path.Base(name)
+		if file == "base.html" || file == "parts.html" {
+			continue
+		}
+		page, err := base.Clone()
+		if err == nil {
+			page, err = page.ParseFS(templateFiles, name)
+		}
+		if err != nil {
+			l.err = err
+			continue
+		}
+		l.pages[file] = page
+	}
+	return l
+}
+
+// render returns a page.
+func (l *layout) render(f frame, name string) ([]byte, error) {
+	page := l.pages[name]
+	if page == nil {
+		if l.err != nil {
+			return nil, fault.Wrap(fault.Internal, "parse templates", l.err)
+		}
+		return nil, fault.New(fault.Internal, "", "there is no template %q", name)
+	}
+	var b bytes.Buffer
+	if err := page.ExecuteTemplate(&b, "base.html", f); err != nil {
+		return nil, fault.Wrap(fault.Internal, "", err)
+	}
+	return b.Bytes(), nil
+}
+
+// regions calls f for every region of a page, which is an element with the attribute data-live and
+// an id, in order. Regions within regions are part of the outer one.
+func regions(page []byte, f func(id string, text []byte)) {
+	z := html.NewTokenizer(bytes.NewReader(page))
+	at, start, depth := 0, 0, 0
+	var tag, id string
+	for {
+		kind := z.Next()
+		if kind == html.ErrorToken {
+			return
+		}
+		from := at
+		at += len(z.Raw())
+		switch kind {
+		case html.StartTagToken:
+			name, more := z.TagName()
+			switch {
+			case id != "" && string(name) == tag:
+				depth++
+			case id == "":
+				if got := regionID(z, more); got != "" {
+					tag, id, start, depth = string(name), got, from, 1
+				}
+			}
+		case html.EndTagToken:
+			name, _ := z.TagName()
+			if id == "" || string(name) != tag {
+				continue
+			}
+			if depth--; depth == 0 {
+				f(id, page[start:at])
+				id = ""
+			}
+		}
+	}
+}
+
+// regionID returns the id of a start tag with the attribute data-live; "": it is no region.
+func regionID(z *html.Tokenizer, more bool) string {
+	live, id := false, ""
+	for more {
+		var k, v []byte
+		k, v, more = z.TagAttr()
+		switch string(k) {
+		case "data-live":
+			live = true
+		case "id":
+			id = string(v)
+		}
+	}
+	if !live {
+		return ""
+	}
+	return id
+}
+
+// pick returns the regions of a page with the given ids, separated by spaces; *: all.
+func pick(page []byte, ids string) []byte {
+	var out []byte
+	want := strings.Fields(ids)
+	regions(page, func(id string, text []byte) {
+		for _, w := range want {
+			if w == id || w == "*" {
+				out = append(append(out, text...), '\n')
+				return
+			}
+		}
+	})
+	return out
+}
+
+// etag returns the digest of an answer.
+func etag(b []byte) string {
+	sum := sha256.Sum256(b)
+	return `"` + hex.EncodeToString(sum[:12]) + `"`
+}
+
+func zipped(b []byte) []byte {
+	var out bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // the level is valid
+	_, _ = z.Write(b)                                 // writing to memory does not fail
+	_ = z.Close()
+	return out.Bytes()
+}
+
+// files are the files that pages refer to. Their URLs contain a digest of all of them, so browsers
+// keep them. They hold no data and need no session.
+type files struct {
+	hash string
+	all  map[string]file
+}
+
+type file struct {
+	kind   string // the media type
+	text   []byte
+	zipped []byte
+}
+
+func newFiles() *files {
+	f := &files{all: map[string]file{}}
+	f.add(staticFiles, "static")
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(f.all)) {
+		_, _ = io.WriteString(sum, name+"\x00")
+		_, _ = sum.Write(f.all[name].text)
+	}
+	f.hash = hex.EncodeToString(sum.Sum(nil)[:8])
+	return f
+}
+
+// add adds the files of a directory that is embedded in the program.
+func (f *files) add(from fs.FS, dir string) {
+	_ = fs.WalkDir(from, dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(from, name)
+		if err != nil {
+			return err
+		}
+		f.all[strings.TrimPrefix(name, dir+"/")] = file{mediaType(name), text, zipped(text)}
+		return nil
+	}) // files in the program can be read
+}
+
+// mediaType does not ask the system, whose table may be wrong.
+func mediaType(name string) string {
+	switch path.Ext(name) {
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".js", ".mjs":
+		return "text/javascript; charset=utf-8"
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	}
+	if t := mime.TypeByExtension(path.Ext(name)); t != "" {
+		return t
+	}
+	return "application/octet-stream"
+}
+
+// url returns the URL of a file below the base of the console.
+func (f *files) url(name string) string { return "assets/" + f.hash + "/" + name }
+
+// serve answers a request for a file; false: it is for none.
+func (f *files) serve(w http.ResponseWriter, r *http.Request, inner string) bool {
+	name, is := strings.CutPrefix(inner, "/assets/"+f.hash+"/")
+	if !is {
+		return false
+	}
+	x, has := f.all[name]
+	if !has {
+		http.NotFound(w, r)
+		return true
+	}
+	h := w.Header()
+	h.Set("Content-Type", x.kind)
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	h.Set("Vary", "Accept-Encoding")
+	text := x.text
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		text = x.zipped
+	}
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(text)
+	}
+	return true
+}

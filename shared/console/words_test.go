@@ -1,0 +1,88 @@
+package console
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"southbound/shared/api"
+)
+
+// TestVisible marks characters that hide or turn texts, except in values that forms send back.
+func TestVisible(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"<p>plain é\n</p>":                "<p>plain é\n</p>",
+		"<p>a\u202eb\x1b[31m</p>":         "<p>a⟨U+202E⟩b⟨U+001B⟩[31m</p>",
+		"<p title=\"\u2066x\">y</p>":      "<p title=\"⟨U+2066⟩x\">y</p>",
+		"<input value=\"\u202e\">\u202e":  "<input value=\"\u202e\">⟨U+202E⟩",
+		"<textarea>\u202e</textarea>\x7f": "<textarea>\u202e</textarea>⟨U+007F⟩",
+		"<textarea></textarea>\x7f":       "<textarea></textarea>⟨U+007F⟩",
+	} {
+		if got := string(visible([]byte(in))); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestWords pins how numbers, durations and long names are written.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567",
+		-1000: "-1,000", -100: "-100"} {
+		if got := number(n); got != want {
+			t.Errorf("number %d: %q", n, got)
+		}
+	}
+	for d, want := range map[time.Duration]string{0: "now", 900 * time.Millisecond: "now",
+		3 * time.Minute: "3 min ago", -2 * time.Minute: "in 2 min", 47 * time.Hour: "47 h ago",
+		72 * time.Hour: "3 days ago"} {
+		if got := distance(d); got != want {
+			t.Errorf("distance %v: %q", d, got)
+		}
+	}
+	whole := "fs::File[web1,path=/" + strings.Repeat("long/", 30) + "end]"
+	if got := cut(whole, 40); len([]rune(got.Text)) != 40 || got.Whole != whole ||
+		!strings.HasPrefix(got.Text, "fs::File[web1") || !strings.HasSuffix(got.Text, "end]") {
+		t.Errorf("%+v", got)
+	}
+	for in, want := range map[string]string{"there is no": "There is no.", "std::Null is": "std::Null is.",
+		"Why?": "Why?", "": "", "--force is missing": "--force is missing."} {
+		if got := sentence(in); got != want {
+			t.Errorf("sentence %q: %q", in, got)
+		}
+	}
+}
+
+// TestStatuses gives every status a symbol and a tone of its own.
+func TestStatuses(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, s := range api.Statuses() {
+		v := statusOf(s)
+		if v.Word != string(s) || v.Icon == "" || v.Tone == "" {
+			t.Errorf("%+v", v)
+		}
+		seen[v.Tone] = true
+	}
+	if len(seen) != 5 {
+		t.Errorf("tones %v", seen)
+	}
+}
+
+// TestPick cuts regions out of a page, with elements of the same name within.
+func TestPick(t *testing.T) {
+	t.Parallel()
+	page := `<main><div id="x"><div data-live id="a"><div>1</div><br></div></div>` +
+		`<ul data-live id="b"><li>2</ul><p data-live>none</p></main>`
+	for ids, want := range map[string]string{
+		"a": `<div data-live id="a"><div>1</div><br></div>` + "\n",
+		"*": `<div data-live id="a"><div>1</div><br></div>` + "\n" + `<ul data-live id="b"><li>2</ul>` +
+			"\n",
+		"x": "",
+	} {
+		if got := string(pick([]byte(page), ids)); got != want {
+			t.Errorf("%q: %q", ids, got)
+		}
+	}
+}
