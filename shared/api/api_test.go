@@ -22,7 +22,11 @@ import (
 	"southbound/shared/transport"
 )
 
-const token = "t0ken"
+const (
+	token     = "t0ken"
+	readToken = "t0ken-read"
+	tokenName = "api-token"
+)
 
 // world is a server of the embedded home on loopback.
 type world struct {
@@ -53,14 +57,14 @@ func start(t *testing.T, wrap func(http.Handler) http.Handler) *world {
 		Definitions: w.home.Definitions(), Instances: w.home.Instances(), Book: w.home.Instances(),
 		Callbacks: w.home.Callbacks(),
 	})
-	w.service = api.New(api.Config{Engine: engine, Jobs: w.home, Services: services,
+	w.service = api.New(api.Config{Engine: engine, Jobs: w.home, Audit: w.home, Services: services,
 		Definitions: w.home.Definitions(),
 		About:       api.Discovery{Version: "1", Auth: api.AuthBearer}})
 	ctx, stop := context.WithCancel(context.Background())
 	wait := w.service.WorkHere(ctx)
 	t.Cleanup(func() { stop(); wait() })
 	w.Server = httptest.NewUnstartedServer(nil)
-	guard := api.Guard{Token: token, Hosts: []string{w.Listener.Addr().String()}}
+	guard := api.Guard{Token: token, ReadToken: readToken, Names: [2]string{tokenName, "reads"}, Hosts: []string{w.Listener.Addr().String()}}
 	w.Config.Handler = guard.Wrap(api.Handler(w.service))
 	if wrap != nil {
 		w.Config.Handler = wrap(w.Config.Handler)

@@ -39,6 +39,9 @@ import (
 // this package alone. The packages below document them.
 
 type (
+	Audited          = environments.Audited
+	AuditQuery       = environments.AuditQuery
+	Caller           = wire.Caller
 	Action           = actions.Action
 	ActionQuery      = actions.ActionQuery
 	Agent            = agents.Agent
@@ -100,6 +103,12 @@ const (
 	AuthSigV4  = wire.AuthSigV4
 	AuthNone   = wire.AuthNone
 
+	ViaOS      = wire.ViaOS
+	ViaToken   = wire.ViaToken
+	ViaProxy   = wire.ViaProxy
+	ViaIAM     = wire.ViaIAM
+	ViaConsole = wire.ViaConsole
+
 	FoldAgent = graphs.FoldAgent
 	FoldType  = graphs.FoldType
 
@@ -110,6 +119,17 @@ const (
 	JobDone    = jobs.JobDone
 	JobFailed  = jobs.JobFailed
 )
+
+// WithCaller returns a context of requests by a caller, for services that are not called over HTTP.
+func WithCaller(ctx context.Context, c Caller) context.Context { return wire.WithCaller(ctx, c) }
+
+// WithMessage returns a context of requests with a message: why they are made, for the audit.
+func WithMessage(ctx context.Context, text string) context.Context {
+	return wire.WithMessage(ctx, text)
+}
+
+// CheckMessage rejects a message that the audit does not keep.
+func CheckMessage(text string) error { return wire.CheckMessage(text) }
 
 // AllEvents calls f for all events of an instance, the oldest first.
 func AllEvents(

@@ -17,6 +17,7 @@ import (
 	"southbound/shared/api/ordering"
 	"southbound/shared/api/parameters"
 	"southbound/shared/api/previews"
+	"southbound/shared/api/problem"
 	"southbound/shared/api/resources"
 	"southbound/shared/api/results"
 	"southbound/shared/api/server"
@@ -63,12 +64,39 @@ func handler(s *Service, all bool) http.Handler {
 		}
 	}
 	describeAPI(r.API.OpenAPI(), s.about.Auth)
-	return r.Handler()
+	return identified(r.Handler())
+}
+
+// identified rejects requests of callers that may only read, if they change something, and passes
+// the message of a request on.
+func identified(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller, _ := wire.CallerOf(r.Context())
+		if caller.ReadOnly && !wire.Safe(r.Method) {
+			problem.Write(w, problem.WithStatus(http.StatusForbidden,
+				problem.FailureOf(wire.ErrReadOnly())))
+			return
+		}
+		if value := r.Header.Get(wire.MessageHeader); value != "" {
+			message, err := wire.DecodeMessage(value)
+			if err != nil {
+				problem.Write(w, problem.WithStatus(http.StatusUnprocessableEntity,
+					problem.FailureOf(err)))
+				return
+			}
+			r = r.WithContext(wire.WithMessage(r.Context(), message))
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func discoveryRoutes(r *server.Router, about wire.Discovery) {
 	server.Register(r, http.MethodGet, "/{$}", "discover", "What this is",
-		func(context.Context, *struct{}) (*server.Out[wire.Discovery], error) {
+		func(ctx context.Context, _ *struct{}) (*server.Out[wire.Discovery], error) {
+			about := about
+			if caller, known := wire.CallerOf(ctx); known {
+				about.User, about.ReadOnly = caller.User, caller.ReadOnly
+			}
 			return server.Answer(about, nil)
 		})
 }

@@ -73,6 +73,10 @@ type Config struct {
 	Definitions definition.Store
 	// Previews, if not nil, compiles the effect of orders and models.
 	Previews previews.Previewer
+	// Audit, if not nil, records what callers request. Caller is the caller of requests whose
+	// context names none; see wire.WithCaller.
+	Audit  state.AuditLog
+	Caller wire.Caller
 	// About is the server's description of itself; name, api and openapi are filled in.
 	About wire.Discovery
 }
@@ -126,7 +130,11 @@ func New(c Config) *Service {
 	if c.Agent == nil {
 		c.Agent = transport.Check
 	}
-	env := &environments.Service{Engine: c.Engine, Notify: c.Changed, Waits: c.Waits}
+	env := &environments.Service{Engine: c.Engine, Notify: c.Changed, Waits: c.Waits,
+		Audit: c.Audit, Caller: c.Caller}
+	if c.Services != nil {
+		c.Services = c.Services.WithAct(env.Act)
+	}
 	store := &results.Store{Files: c.Engine.Files}
 	s := &Service{
 		environmentPart: env,

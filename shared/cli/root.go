@@ -94,7 +94,8 @@ func addCommands(a *parts.Parts, root *cobra.Command) {
 		(&showcmd.LogCommands{Console: c, Location: l, Session: s, Actions: a.Actions}).LogsCommand(),
 		resources.ResourcesCommand(), resources.ResourceCommand(),
 		history.VersionsCommand(), history.DiffCommand(), history.ShowCommand(),
-		history.EnvironmentsCommand(), types.TypesCommand(), types.TypeCommand(),
+		history.EnvironmentsCommand(),
+		(&showcmd.Audits{Console: c, Location: l, Session: s}).AuditCommand(), types.TypesCommand(), types.TypeCommand(),
 	)
 	add(groupShow, parameters.ListCommands()...)
 

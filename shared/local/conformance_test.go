@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/internal/simtest/callbacktest"
@@ -38,6 +40,45 @@ func TestJobs(t *testing.T) {
 		dir := t.TempDir()
 		return deploytest.JobsHarness{A: open(t, dir), B: open(t, dir)}
 	})
+}
+
+func TestAudit(t *testing.T) {
+	t.Parallel()
+	deploytest.TestAudit(t, func(t *testing.T) (a, b state.AuditLog) {
+		dir := t.TempDir()
+		return open(t, dir), open(t, dir)
+	})
+}
+
+// TestAuditKept pins that the newest records of each environment are kept.
+func TestAuditKept(t *testing.T) {
+	t.Parallel()
+	h := open(t, t.TempDir())
+	ctx := t.Context()
+	for n := range 12 {
+		r := state.AuditRecord{ID: fmt.Sprintf("%02d", n), At: time.Unix(int64(n), 0).UTC(), Act: "halt"}
+		for _, env := range []string{"e", "f"} {
+			if env == "f" && n > 1 {
+				continue
+			}
+			if err := h.putAudit(ctx, env, r, 5); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for env, want := range map[string]string{"e": "11 10 09 08 07", "f": "01 00"} {
+		got, err := h.AuditRecords(ctx, env, state.AuditQuery{Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, r := range got {
+			ids = append(ids, r.ID)
+		}
+		if text := strings.Join(ids, " "); text != want {
+			t.Errorf("%s: %s, want %s", env, text, want)
+		}
+	}
 }
 
 func TestInstances(t *testing.T) {

@@ -76,7 +76,7 @@ const AppliedFile = "applied"
 // exist yet or was lost.
 func ourFile(name string) bool {
 	return name == "files" || name == holdersDir || name == "inputs" || name == "key" ||
-		name == "api-token" || name == ".gitignore" || name == AppliedFile || name == reserveName ||
+		name == "api-token" || name == "api-token-read-only" || name == ".gitignore" || name == AppliedFile || name == reserveName ||
 		strings.HasPrefix(name, dbName)
 }
 

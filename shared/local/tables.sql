@@ -75,3 +75,5 @@ CREATE TABLE version_sets (env TEXT NOT NULL, name TEXT NOT NULL, since INTEGER 
 CREATE INDEX version_sets_gone ON version_sets (env, until) WHERE until IS NOT NULL;
 CREATE TABLE definition_models (env TEXT NOT NULL, bundle TEXT NOT NULL, number INTEGER NOT NULL,
 	PRIMARY KEY (env, bundle)) STRICT, WITHOUT ROWID;
+CREATE TABLE audit (env TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL,
+	PRIMARY KEY (env, id)) STRICT, WITHOUT ROWID;

@@ -22,7 +22,7 @@ func Main(definitions []provider.Definition) {
 		routes := api.Handler(f.Service(true))
 		return func(ctx context.Context,
 			e events.LambdaFunctionURLRequest) (*events.LambdaFunctionURLResponse, error) {
-			return furl.Handle(ctx, routes, &e), nil
+			return furl.Handle(f.Called(ctx, &e), routes, &e), nil
 		}, nil
 	})
 }

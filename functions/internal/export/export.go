@@ -52,7 +52,7 @@ func handler(f *run.Function) func(ctx context.Context, raw json.RawMessage) (an
 		}
 		var url events.LambdaFunctionURLRequest
 		if err := json.Unmarshal(raw, &url); err == nil && url.RequestContext.HTTP.Method != "" {
-			return furl.Handle(ctx, routes, &url), nil
+			return furl.Handle(f.Called(ctx, &url), routes, &url), nil
 		}
 		e, err := archive.ReadEvent(raw)
 		if err != nil {

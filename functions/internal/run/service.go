@@ -38,7 +38,7 @@ const uploadsFor = time.Hour
 func (f *Function) Service(asks bool) *api.Service {
 	h := f.Home
 	c := api.Config{Engine: h.Engine, Agent: f.checkAgent, Sign: f.sign,
-		Unneeded: f.unneeded, History: h.ParameterHistory, About: api.Discovery{Auth: api.AuthSigV4,
+		Audit: h.State, Unneeded: f.unneeded, History: h.ParameterHistory, About: api.Discovery{Auth: api.AuthSigV4,
 			Region: h.AWS.Region, ExportURL: h.Config.ExportURL}}
 	if asks { // only in the API function; the other one has only exports
 		if c.Services = h.Orders(); c.Services != nil {

@@ -16,8 +16,14 @@ func (s *Service) Pause(ctx context.Context, env string, paused bool, agents ...
 	if err := checkNames(agents); err != nil {
 		return err
 	}
+	act := environments.ActPause
+	if !paused {
+		act = environments.ActResume
+	}
 	defer s.Env.Changed(env)
-	return s.Env.Engine.Pause(ctx, env, paused, agents...)
+	return s.Env.Act(ctx, env, act, "", agents, func() error {
+		return s.Env.Engine.Pause(ctx, env, paused, agents...)
+	})
 }
 
 // Prune implements Home.

@@ -108,6 +108,9 @@ func (c *Conn) Request(
 		req.Header.Set("Content-Type", "application/json")
 	}
 	maps.Copy(req.Header, header)
+	if message := wire.MessageOf(ctx); message != "" && !wire.Safe(method) {
+		req.Header.Set(wire.MessageHeader, wire.EncodeMessage(message))
+	}
 	req.Header.Set("Accept", "application/json, application/problem+json")
 	req.Header.Set("User-Agent", cmp.Or(c.Program, "southbound"))
 	resp, err := c.Http.Do(req)

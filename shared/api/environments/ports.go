@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"southbound/shared/api/paging"
 	"southbound/shared/deploy"
 )
 
@@ -13,6 +14,8 @@ type Reader interface {
 	Environments(ctx context.Context) ([]string, error)
 	// Progress returns the progress of an environment.
 	Progress(ctx context.Context, env string) (Progress, error)
+	// AuditPage returns a page of the requests that changed something, newest first.
+	AuditPage(ctx context.Context, env string, q AuditQuery) (paging.Page[Audited], error)
 }
 
 // Operator acts on environments as a whole.

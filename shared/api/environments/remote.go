@@ -3,9 +3,12 @@ package environments
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
 	"southbound/shared/api/client"
+	"southbound/shared/api/paging"
 	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
 )
@@ -42,4 +45,19 @@ func (c Remote) Collect(
 // Environments implements Home.
 func (c Remote) Environments(ctx context.Context) ([]string, error) {
 	return client.All[string](ctx, c.Conn, "/v1/environments")
+}
+
+// AuditPage implements Home.
+func (c Remote) AuditPage(
+	ctx context.Context, env string, q AuditQuery,
+) (paging.Page[Audited], error) {
+	query := url.Values{"limit": {strconv.Itoa(min(max(q.Limit, 1), paging.MaxItems))}}
+	if q.Cursor != "" {
+		query.Set("cursor", q.Cursor)
+	}
+	if !q.Since.IsZero() {
+		query.Set("since", q.Since.UTC().Format(time.RFC3339Nano))
+	}
+	return client.Ask[paging.Page[Audited]](ctx, c.Conn, http.MethodGet,
+		wire.EnvironmentPath(env, "audit")+"?"+query.Encode(), nil)
 }

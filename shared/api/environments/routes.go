@@ -24,6 +24,17 @@ func Routes(r *server.Router, s *Service) {
 			p, err := s.Progress(ctx, i.Env)
 			return server.Answer(p, s.CheckFound(ctx, i.Env, p.Last, err))
 		})
+	server.Register(r, http.MethodGet, server.EnvironmentPath+"/audit", "audit",
+		"Requests that changed something, newest first",
+		func(ctx context.Context, i *struct {
+			server.InEnvironment
+			paging.Limit
+			Cursor string    `query:"cursor" minLength:"1" maxLength:"200" doc:"value of next of the previous page"`
+			Since  time.Time `query:"since" doc:"only requests that began then or later"`
+		}) (*server.Out[paging.Page[Audited]], error) {
+			return server.Answer(s.AuditPage(ctx, i.Env,
+				AuditQuery{Cursor: i.Cursor, Since: i.Since, Limit: i.Limit.Limit}))
+		})
 	server.Register(r, http.MethodPost, server.EnvironmentPath+"/halt", "halt",
 		"Halt or resume the environment",
 		func(ctx context.Context, i *struct {

@@ -7,14 +7,20 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
 
 // Halt implements Home.
 func (s *Service) Halt(ctx context.Context, env string, halted bool) error {
+	act := ActHalt
+	if !halted {
+		act = ActUnhalt
+	}
 	defer s.Changed(env)
-	return s.Engine.Halt(ctx, env, halted)
+	return s.Act(ctx, env, act, "", nil, func() error { return s.Engine.Halt(ctx, env, halted) })
 }
 
 // Collect implements Home.
@@ -56,6 +62,10 @@ type Service struct {
 	// Waits, if not nil, returns why agents of an environment are waited for, limited to agents
 	// that this process serves.
 	Waits func(env string) map[string]string
+	// Audit, if not nil, records what callers request. Caller is the caller of requests whose
+	// context names none.
+	Audit  state.AuditLog
+	Caller wire.Caller
 }
 
 // Changed reports that an environment may have new work.

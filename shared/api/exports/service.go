@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"strconv"
 
 	"southbound/shared/api/environments"
 	"southbound/shared/api/files"
@@ -73,7 +74,12 @@ func (s *Service) Unpack(ctx context.Context, b Bundle) (deploy.Export, error) {
 func (s *Service) Release(
 	ctx context.Context, env string, number int, by versions.Origin,
 ) (deploy.Exported, error) {
-	out, err := s.Env.Engine.Release(ctx, env, number, state.Origin(by))
+	var out deploy.Exported
+	err := s.Env.Act(ctx, env, environments.ActRelease, by.Message,
+		[]string{"version " + strconv.Itoa(number)}, func() (err error) {
+			out, err = s.Env.Engine.Release(ctx, env, number, state.Origin(by))
+			return err
+		})
 	s.Env.Changed(env)
 	return out, err
 }

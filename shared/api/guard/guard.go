@@ -13,14 +13,22 @@ import (
 	"time"
 
 	"southbound/shared/api/problem"
+	"southbound/shared/api/wire"
 	"southbound/shared/fault"
 	"southbound/shared/patience"
 )
 
 // Guard admits requests that bear a token, on a server that is reached under given hosts.
 type Guard struct {
-	// Token is the token that a request must bear.
-	Token string
+	// Token is the token that a request must bear, and ReadToken one with which requests may only
+	// read; "": there is none. Names are the names of their bearers.
+	Token, ReadToken string
+	Names            [2]string
+	// Behind are the addresses of trusted proxies. In requests from there, UserHeader, if not "",
+	// names the caller, and RoleHeader, if not "", the caller's role: all roles except Operator may
+	// only read. These requests bear a token as well.
+	Behind                 []netip.Prefix
+	UserHeader, RoleHeader string
 	// Hosts are the names, with their ports, under which requests may reach the server. A web page
 	// whose name resolves to this machine (DNS rebinding) sends its own name.
 	Hosts []string
@@ -30,7 +38,6 @@ type Guard struct {
 
 // Wrap returns a handler that passes admitted requests to next.
 func (g Guard) Wrap(next http.Handler) http.Handler {
-	want := sha256.Sum256([]byte(g.Token))
 	return problem.ForPublicClients(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)
 		refuse := func(p *problem.ErrorBody) { // the remaining body is not waited for
@@ -46,11 +53,7 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 					Problems: []problem.Wrong{}}))
 			return
 		}
-		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		// of equal length, so that comparing takes equal time
-		got := sha256.Sum256([]byte(strings.TrimSpace(token)))
-		right := subtle.ConstantTimeCompare(got[:], want[:]) == 1 && g.Token != "" &&
-			strings.EqualFold(scheme, "Bearer")
+		caller, right := g.caller(r)
 		if !right && !public(r) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="southbound"`)
 			refuse(problem.WithStatus(http.StatusUnauthorized,
@@ -59,6 +62,9 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 						"SOUTHBOUND_TOKEN",
 					Problems: []problem.Wrong{}}))
 			return
+		}
+		if right {
+			r = r.WithContext(wire.WithCaller(r.Context(), caller))
 		}
 		if r.Body != http.NoBody { // the server drains unread bodies
 			_ = rc.SetReadDeadline(time.Now().Add(silentTime))
@@ -75,6 +81,47 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	}))
+}
+
+// Operator is the role that may change something.
+const Operator = "operator"
+
+// caller returns the caller of a request. It returns false if the request bears no token.
+func (g Guard) caller(r *http.Request) (wire.Caller, bool) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	full, reads := same(token, g.Token), same(token, g.ReadToken)
+	if !strings.EqualFold(scheme, "Bearer") || !full && !reads {
+		return wire.Caller{}, false
+	}
+	c := wire.Caller{User: g.Names[0], Via: wire.ViaToken, ReadOnly: !full}
+	if !full {
+		c.User = g.Names[1]
+	}
+	if !g.trusted(r.RemoteAddr) {
+		return c, true
+	}
+	if name := r.Header.Get(g.UserHeader); g.UserHeader != "" && name != "" {
+		c.User, c.Via = name, wire.ViaProxy
+	}
+	if g.RoleHeader != "" && r.Header.Get(g.RoleHeader) != Operator {
+		c.ReadOnly = true
+	}
+	return c, true
+}
+
+// same compares a token with the expected one, in a time that does not depend on them.
+func same(token, want string) bool {
+	a, b := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(want))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1 && want != ""
+}
+
+// trusted reports whether an address is that of a trusted proxy.
+func (g Guard) trusted(address string) bool {
+	at, err := netip.ParseAddrPort(address)
+	return err == nil && slices.ContainsFunc(g.Behind, func(p netip.Prefix) bool {
+		return p.Contains(at.Addr().Unmap())
+	})
 }
 
 // public reports whether a request needs no token.

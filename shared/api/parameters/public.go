@@ -203,7 +203,7 @@ func (s *Service) setSeveral(ctx context.Context, i *settingsIn) error {
 		at[p.Name] = len(all)
 		all = append(all, p)
 	}
-	return s.setParameters(ctx, i.Env, all...)
+	return s.setAudited(ctx, i.Env, all...)
 }
 
 // OneParameter is the answer with one parameter.

@@ -54,7 +54,7 @@ func (s *Service) SetParameter(
 func (s *Service) setParameter(
 	ctx context.Context, env string, p state.Parameter,
 ) (state.Parameter, error) {
-	if err := s.setParameters(ctx, env, p); err != nil {
+	if err := s.setAudited(ctx, env, p); err != nil {
 		return state.Parameter{}, err
 	}
 	return s.Parameter(ctx, env, p.Name)
@@ -71,6 +71,17 @@ func (s *Service) setParameters(ctx context.Context, env string, ps ...state.Par
 		s.Env.Changed(env)
 	}
 	return err
+}
+
+// setAudited is setParameters for a request of a caller.
+func (s *Service) setAudited(ctx context.Context, env string, ps ...state.Parameter) error {
+	names := make([]string, len(ps))
+	for i := range ps {
+		names[i] = ps[i].Name
+	}
+	return s.Env.Act(ctx, env, environments.ActSetParameter, "", names, func() error {
+		return s.setParameters(ctx, env, ps...)
+	})
 }
 
 // checkValue rejects text that is not UTF-8: JSON would change its bytes.
@@ -98,7 +109,9 @@ func (s *Service) Suggest(ctx context.Context, env, name string, values []any) e
 
 // DeleteParameter implements Home.
 func (s *Service) DeleteParameter(ctx context.Context, env, name string) error {
-	return s.Env.Engine.DeleteParameters(ctx, env, state.ParameterKey{Name: name})
+	return s.Env.Act(ctx, env, environments.ActDeleteParameter, "", []string{name}, func() error {
+		return s.Env.Engine.DeleteParameters(ctx, env, state.ParameterKey{Name: name})
+	})
 }
 
 // Sources of parameters: sourceModel for suggested values, which a model or a user has set, and

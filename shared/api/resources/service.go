@@ -21,11 +21,15 @@ func (s *Service) Schedule(ctx context.Context, env string, w Work) (int, error)
 	if err != nil {
 		return 0, err
 	}
-	do := s.Env.Engine.Deploy
+	act, do := environments.ActDeploy, s.Env.Engine.Deploy
 	if w.Repair {
-		do = s.Env.Engine.Repair
+		act, do = environments.ActRepair, s.Env.Engine.Repair
 	}
-	n, err := do(ctx, env, deploy.Request{Filter: filter, RetryFailed: w.RetryFailed})
+	var n int
+	err = s.Env.Act(ctx, env, act, "", w.Filter, func() error {
+		n, err = do(ctx, env, deploy.Request{Filter: filter, RetryFailed: w.RetryFailed})
+		return err
+	})
 	s.Env.Changed(env)
 	return n, err
 }
@@ -54,18 +58,27 @@ func (s *Service) lastSeen(
 // Forget implements Home.
 func (s *Service) Forget(ctx context.Context, env string, f Forgetting) (Forgotten, error) {
 	var ids []resource.ID
-	var err error
+	targets := f.Filter
 	switch {
 	case count(f.ID != "", f.Agent != "", len(f.Filter) > 0) != 1:
 		return Forgotten{}, fault.New(fault.Usage, "forget",
 			"name a resource, an agent or a filter, and not several")
-	case len(f.Filter) > 0:
-		ids, err = s.forgetMatching(ctx, env, f.Filter)
 	case f.ID != "":
-		ids, err = s.Env.Engine.Forget(ctx, env, f.ID)
-	default:
-		ids, err = s.Env.Engine.ForgetAgent(ctx, env, f.Agent)
+		targets = []string{string(f.ID)}
+	case f.Agent != "":
+		targets = []string{"agent=" + f.Agent}
 	}
+	err := s.Env.Act(ctx, env, environments.ActForget, "", targets, func() (err error) {
+		switch {
+		case len(f.Filter) > 0:
+			ids, err = s.forgetMatching(ctx, env, f.Filter)
+		case f.ID != "":
+			ids, err = s.Env.Engine.Forget(ctx, env, f.ID)
+		default:
+			ids, err = s.Env.Engine.ForgetAgent(ctx, env, f.Agent)
+		}
+		return err
+	})
 	s.Env.Changed(env)
 	return Forgotten{len(ids), wire.OrEmpty(ids[:min(len(ids), maxForgotten)])}, err
 }

@@ -19,6 +19,9 @@ type Discovery struct {
 	OpenAPI   string `json:"openapi"`
 	Jobs      bool   `json:"jobs,omitempty" doc:"the server offers comparisons as jobs"`
 	Home      string `json:"home,omitempty" doc:"identifies the home of the environments"`
+	User      string `json:"user,omitempty" doc:"name of the caller, as the audit records it; absent without credentials"`
+	// ReadOnly is that of the caller.
+	ReadOnly bool `json:"read_only,omitempty" doc:"the caller may only read"`
 	// Python describes the function that runs handlers in Python; nil: the home has none.
 	Python *PythonFunction `json:"python,omitempty" doc:"the function that runs handlers in Python"`
 }

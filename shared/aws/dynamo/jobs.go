@@ -15,7 +15,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// jobs stores records of jobs, which commits do not write.
+// jobs stores the records that commits do not write: those of jobs, and the audit.
 type jobs struct{ *items }
 
 // Records of jobs are separate items. DynamoDB removes them some time after they have expired.

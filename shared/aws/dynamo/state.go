@@ -98,6 +98,7 @@ type State struct {
 var (
 	_ state.State       = (*State)(nil)
 	_ state.Jobs        = (*State)(nil)
+	_ state.AuditLog    = (*State)(nil)
 	_ state.Looker      = (*State)(nil)
 	_ deploy.Overviewer = (*State)(nil)
 )

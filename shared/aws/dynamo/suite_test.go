@@ -16,6 +16,7 @@ import (
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/bucket"
 	"southbound/shared/aws/dynamo"
+	"southbound/shared/deploy/state"
 	"southbound/shared/internal/simtest/deploytest"
 )
 
@@ -112,6 +113,30 @@ func TestJobs(t *testing.T) {
 				config := dynamo.Config{API: api, Table: table, Objects: &awstest.Objects{}}
 				return deploytest.JobsHarness{A: open(t, config), B: open(t, config),
 					Serial: c.faults != nil}
+			})
+		})
+	}
+}
+
+// TestAudit runs the suite of the audit on each server, and with answers that are lost.
+func TestAudit(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		kind   server.Kind
+		faults *awstest.Faults
+	}{
+		{"DynamoDBLocal", server.DynamoDB, nil},
+		{"MiniStack", server.MiniStack, nil},
+		{"Faults", server.DynamoDB, &awstest.Faults{Decide: awstest.NowAndThen(4)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			deploytest.TestAudit(t, func(t *testing.T) (a, b state.AuditLog) {
+				t.Helper()
+				api, table := client(t, c.kind, c.faults)
+				config := dynamo.Config{API: api, Table: table, Objects: &awstest.Objects{}}
+				return open(t, config), open(t, config)
 			})
 		})
 	}

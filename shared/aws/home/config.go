@@ -40,7 +40,9 @@ type Config struct {
 	// disabled; 0: DefaultIdle of package provision, negative: never.
 	IdleAfter time.Duration
 	ExportURL string // where exports go; empty: unknown
-	Endpoint  string // of an emulator; empty: AWS
+	// ReadOnlyRoles are the names of IAM roles and users whose callers may only read.
+	ReadOnlyRoles []string
+	Endpoint      string // of an emulator; empty: AWS
 	// Python describes the function that runs handlers in Python.
 	Python PythonConfig
 	Region string // empty: the SDK determines it
@@ -94,6 +96,7 @@ const (
 	EnvExportURL   = "SOUTHBOUND_EXPORT_URL"
 	EnvIdleDays    = "SOUTHBOUND_IDLE_DAYS"
 	EnvEndpoint    = "SOUTHBOUND_ENDPOINT"
+	EnvReadOnly    = "SOUTHBOUND_READ_ONLY_ROLES"
 
 	EnvPythonFunction = "SOUTHBOUND_PYTHON_HANDLER"
 	EnvPythonRuntime  = "SOUTHBOUND_PYTHON_RUNTIME"
@@ -111,6 +114,11 @@ func FromEnv(get func(name string) string) (Config, error) {
 		LogQueue: get(EnvLogQueue), CompileQueue: get(EnvCompile), KMSKey: get(EnvKMSKey),
 		ExportURL: get(EnvExportURL), Endpoint: strings.TrimSuffix(get(EnvEndpoint), "/"),
 		Region: cmp.Or(get("AWS_REGION"), get("AWS_DEFAULT_REGION"))}
+	for name := range strings.SplitSeq(get(EnvReadOnly), ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			c.ReadOnlyRoles = append(c.ReadOnlyRoles, name)
+		}
+	}
 	if days := get(EnvIdleDays); days != "" {
 		n, err := strconv.ParseFloat(days, 64)
 		if err != nil || !(n >= 0 && n <= 3650) { // NaN fails both comparisons

@@ -122,6 +122,9 @@ func (l *Location) Missing(names []string) error {
 // TokenFile is the file in a data directory with the token that clients must send to its server.
 const TokenFile = "api-token"
 
+// ReadTokenFile is the file with the token of clients that may only read.
+const ReadTokenFile = "api-token-read-only"
+
 // token returns the token to send to the server; "" if there is none. A token from a data directory
 // is only sent to this machine.
 func (l *Location) token() (string, error) {

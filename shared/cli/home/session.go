@@ -144,6 +144,7 @@ func (s *Session) OpenAt(ctx context.Context, dir string) error {
 		Ran:   func(n int) { s.Ran.Add(int64(n)) }, Waits: s.Waits.Note, Sizes: local.Sizes(),
 		Keep: s.Own.Definitions().Bundles, Owned: s.Own.Instances().Owners})
 	s.Home = api.New(api.Config{Engine: s.Engine, Agent: s.Program.Packs.Check, ByCommands: true,
+		Audit: s.Own, Caller: OSUser(),
 		History:  s.Own.ParameterHistory,
 		Services: s.TakesOrders(), Definitions: s.Own.Definitions(), Previews: s.Previewer(dir),
 		Waits: func(env string) map[string]string { return s.Waits.Of(env, time.Now()) }})

@@ -33,6 +33,7 @@ type serveFlags struct {
 	listen string
 	remote bool
 	hosts  []string
+	proxy  proxyFlags
 }
 
 // HomeServer is run: it does the work of the embedded home until it is stopped.
@@ -63,7 +64,8 @@ func (s *HomeServer) RunCommand() *cobra.Command {
 			"starts deploys and repairs by timers, until it is stopped. It prints a line for " +
 			"each change and each problem; with --json, actions in the format of logs. With " +
 			"--listen it serves the HTTP API for all environments. The file api-token in the " +
-			"data directory holds the token that requests need.",
+			"data directory holds the token that requests need. With the token in " +
+			"api-token-read-only, requests may only read.",
 		Example: "  southbound run\n  southbound run --environment production\n" +
 			"  southbound run --listen 127.0.0.1:8300",
 		Args: usage.ExactArgs(0, "nothing more"),
@@ -83,6 +85,7 @@ func (s *HomeServer) RunCommand() *cobra.Command {
 			"the token can be read")
 	cmd.Flags().StringSliceVar(&f.hosts, "host", nil,
 		"with --listen: another host name and port that requests may use")
+	f.proxy.add(cmd.Flags())
 	return cmd
 }
 
@@ -107,6 +110,10 @@ func (s *HomeServer) serveAPI(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	readToken, err := makeToken(filepath.Join(s.Data, home.ReadTokenFile))
+	if err != nil {
+		return err
+	}
 	id, err := s.Own.ID()
 	if err != nil {
 		return err
@@ -115,11 +122,15 @@ func (s *HomeServer) serveAPI(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	guard.Token = token
+	guard.Token, guard.ReadToken = token, readToken
+	guard.Names = [2]string{home.TokenFile, home.ReadTokenFile}
+	if err := f.proxy.apply(&guard); err != nil {
+		return err
+	}
 	keep := s.keeper(ctx)
 	defer keep.wait()
 	service := api.New(api.Config{Engine: s.Engine, Agent: s.Packs.Check, Changed: keep.serve,
-		History: s.Own.ParameterHistory, Jobs: s.Own,
+		History: s.Own.ParameterHistory, Jobs: s.Own, Audit: s.Own, Caller: home.OSUser(),
 		Services: s.TakesOrders(), Definitions: s.Own.Definitions(), Previews: s.Previewer(s.Data),
 		Waits: func(env string) map[string]string { return s.Waits.Of(env, time.Now()) },
 		About: api.Discovery{Version: home.Version, Auth: api.AuthBearer, Home: id}})
@@ -200,11 +211,15 @@ func (k *keeper) wait() { k.wg.Wait() }
 // check rejects an address that other machines can reach, unless that is permitted.
 func (f *serveFlags) check() error {
 	if f.listen == "" {
-		if f.remote || len(f.hosts) > 0 {
-			return fault.New(fault.Usage, "run", "--allow-remote and --host are about --listen").
+		if f.remote || len(f.hosts) > 0 || f.proxy.set() {
+			return fault.New(fault.Usage, "run",
+				"--allow-remote, --host, --behind and the headers are about --listen").
 				WithHint("add --listen 127.0.0.1:8300")
 		}
 		return nil
+	}
+	if err := f.proxy.check(); err != nil {
+		return err
 	}
 	host, _, err := net.SplitHostPort(f.listen)
 	if err != nil {

@@ -118,18 +118,11 @@ func (f *logFlags) query(args []string, now time.Time) (api.ActionQuery, error) 
 		text string
 		to   *time.Time
 	}{{f.since, &q.Since}, {f.until, &q.Until}} {
-		if at.text == "" {
-			continue
-		}
-		t, err := time.Parse(time.RFC3339, at.text)
-		if d, e := time.ParseDuration(at.text); err != nil && e == nil {
-			t, err = now.Add(-d), nil
-		}
+		t, err := timeOf("logs", at.text, now)
 		if err != nil {
-			return q, fault.New(fault.Usage, "logs", "%q is not a time", at.text).
-				WithHint("write it as 2026-08-31T12:00:00Z, or how long ago, such as 30m or 2h")
+			return q, err
 		}
-		*at.to = t.UTC()
+		*at.to = t
 	}
 	return q, nil
 }

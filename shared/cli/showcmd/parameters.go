@@ -28,17 +28,17 @@ func (c *ParameterCommands) ParameterCommand() *cobra.Command {
 			"  southbound parameter get domain\n  southbound parameter delete domain\n" +
 			"  southbound parameter history domain"}
 	cmd.AddCommand(
-		&cobra.Command{Use: "set NAME VALUE", Short: "Set a parameter",
+		usage.MessageFlag(&cobra.Command{Use: "set NAME VALUE", Short: "Set a parameter",
 			Example: "  southbound parameter set domain example.org",
 			Long: "set gives a parameter a value. Resources that were undefined without it are " +
 				"deployed next. Resources that use another value keep it until the next export.",
-			Args: usage.ExactArgs(2, "a name and a value"), RunE: usage.After(c.Open, c.setParameter)},
+			Args: usage.ExactArgs(2, "a name and a value"), RunE: usage.After(c.Open, c.setParameter)}),
 		&cobra.Command{Use: "get NAME", Short: "Print a parameter",
 			Example: "  southbound parameter get domain", Args: usage.ExactArgs(1, "a name"),
 			RunE: c.Reading(c.getParameter)},
-		&cobra.Command{Use: "delete NAME", Short: "Delete a parameter",
+		usage.MessageFlag(&cobra.Command{Use: "delete NAME", Short: "Delete a parameter",
 			Example: "  southbound parameter delete domain", Args: usage.ExactArgs(1, "a name"),
-			RunE: c.Reading(c.deleteParameter)},
+			RunE: c.Reading(c.deleteParameter)}),
 		&cobra.Command{Use: "history NAME",
 			Short:   "Show earlier values of a parameter",
 			Example: "  southbound parameter history domain",

@@ -82,7 +82,7 @@ func (c *WorkCommands) workCommand(name, short, example string) *cobra.Command {
 		cmd.Flags().BoolVar(&f.retry, "retry-failed", false,
 			"retry failed resources now")
 	}
-	return cmd
+	return usage.MessageFlag(cmd)
 }
 
 // work schedules work on the released version. Unless the flags disable waiting, work waits for it.

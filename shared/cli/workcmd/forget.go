@@ -25,7 +25,7 @@ type Upkeep struct {
 
 // ForgetCommand returns the command forget.
 func (u *Upkeep) ForgetCommand() *cobra.Command {
-	return &cobra.Command{Use: "forget ID|agent=NAME|FILTER",
+	return usage.MessageFlag(&cobra.Command{Use: "forget ID|agent=NAME|FILTER",
 		Short: "Forget orphaned resources or a retired agent",
 		Long: "forget removes the record of a resource that left the model, or of an agent that " +
 			"manages no resource any longer with all its orphaned resources. With a FILTER it " +
@@ -44,7 +44,7 @@ func (u *Upkeep) ForgetCommand() *cobra.Command {
 				return err
 			}
 			return u.forget(cmd.Context(), f)
-		}}
+		}})
 }
 
 // forgetting parses the arguments of forget.

@@ -25,7 +25,7 @@ func (s *Switches) Commands() []*cobra.Command {
 	one, none := usage.ExactArgs(1, "one agent"), usage.ExactArgs(0, "nothing more")
 	return []*cobra.Command{
 		s.switchCommand("pause AGENT", "Pause an agent; running calls finish",
-			"  southbound pause web1", one,
+			"  southbound pause web1\n  southbound pause web1 --message 'new disk'", one,
 			func(ctx context.Context, args []string) error { return s.pause(ctx, args[0]) }),
 		s.switchCommand("resume AGENT", "Resume a paused agent", "  southbound resume web1", one,
 			func(ctx context.Context, args []string) error {
@@ -43,7 +43,7 @@ func (s *Switches) switchCommand(
 	use, short, example string, args cobra.PositionalArgs, do func(ctx context.Context,
 		args []string) error,
 ) *cobra.Command {
-	return &cobra.Command{Use: use, Short: short, Example: example, Args: args,
+	return usage.MessageFlag(&cobra.Command{Use: use, Short: short, Example: example, Args: args,
 		RunE: usage.After(s.OpenToRead, func(ctx context.Context, args []string) error {
 			// Stopping a home that does not exist, as in a wrong directory, would stop nothing.
 			if err := s.There(ctx); err != nil {
@@ -62,7 +62,7 @@ func (s *Switches) switchCommand(
 				s.Printf("%s: done in environment %s\n", name, s.Env)
 			}
 			return nil
-		})}
+		})})
 }
 
 // pause pauses an agent. The agent need not be in any version yet.

@@ -183,6 +183,12 @@ func (s *experts) EditSet(
 // Destroy ends an instance without a transfer, for experts. The instance enters the first deleted
 // state of its lifecycle, and its resources leave the model.
 func (s *experts) Destroy(ctx context.Context, env string, w Wish) (Instance, error) {
+	return s.acting(ctx, env, "destroy", w, "", func() (Instance, error) {
+		return s.destroy(ctx, env, w)
+	})
+}
+
+func (s *experts) destroy(ctx context.Context, env string, w Wish) (Instance, error) {
 	return s.change(ctx, env, w, callback.KindForceDelete,
 		func(f *found) (inventory.Change, error) {
 			if f.record.Deleted {
@@ -266,20 +272,24 @@ func (s *changes) event(of func(version int64) lifecycle.Event) step {
 func (s *changes) SetState(
 	ctx context.Context, env string, w Wish, target string,
 ) (Instance, error) {
-	return s.change(ctx, env, w, string(lifecycle.BySetState),
-		s.event(func(v int64) lifecycle.Event {
-			return lifecycle.SetState{Target: target, Version: v}
-		}))
+	return s.acting(ctx, env, "set_state", w, target, func() (Instance, error) {
+		return s.change(ctx, env, w, string(lifecycle.BySetState),
+			s.event(func(v int64) lifecycle.Event {
+				return lifecycle.SetState{Target: target, Version: v}
+			}))
+	})
 }
 
 // Force sets a state without a transfer, and applies an operation to the sets of attributes.
 func (s *experts) Force(
 	ctx context.Context, env string, w Wish, target string, o lifecycle.Operation,
 ) (Instance, error) {
-	return s.change(ctx, env, w, string(lifecycle.ByForce),
-		s.event(func(v int64) lifecycle.Event {
-			return lifecycle.Force{Target: target, Operation: o, Version: v}
-		}))
+	return s.acting(ctx, env, "force_state", w, target, func() (Instance, error) {
+		return s.change(ctx, env, w, string(lifecycle.ByForce),
+			s.event(func(v int64) lifecycle.Event {
+				return lifecycle.Force{Target: target, Operation: o, Version: v}
+			}))
+	})
 }
 
 // Migrate gives an instance the definition of a version of its service, other attributes and

@@ -62,6 +62,9 @@ type Config struct {
 	NewID func() string
 	// Changed, when not nil, is called when instances of an environment have new tasks.
 	Changed func(env string)
+	// Act, when not nil, performs and records the requests of callers that set a state, regardless
+	// of the lifecycle or within it. act is the name of the request.
+	Act func(ctx context.Context, env, act, message string, targets []string, do func() error) error
 }
 
 // Service handles requests of customers. It is safe for concurrent use.
@@ -119,6 +122,38 @@ func New(c Config) *Service {
 		experts: &experts{change}, placing: &placing{changes: change}, callers: &callers{all},
 		rollouts: &rollouts{change}, drafts: &drafts{change},
 	}
+}
+
+// WithAct returns the service with another Config.Act.
+func (s *Service) WithAct(
+	act func(ctx context.Context, env, act, message string, targets []string, do func() error) error,
+) *Service {
+	c := s.Config
+	c.Act = act
+	return New(c)
+}
+
+// acting performs a request that sets the state of an instance with Config.Act.
+func (s *core) acting(
+	ctx context.Context, env, act string, w Wish, target string, do func() (Instance, error),
+) (Instance, error) {
+	if s.Act == nil {
+		return do()
+	}
+	name := w.ID
+	if w.Service != "" {
+		name = w.Service + "/" + w.ID
+	}
+	targets := []string{name}
+	if target != "" {
+		targets = append(targets, "state "+target)
+	}
+	var out Instance
+	err := s.Act(ctx, env, act, w.Message, targets, func() (err error) {
+		out, err = do()
+		return err
+	})
+	return out, err
 }
 
 // now returns the current time in the precision of the stores.

@@ -1,0 +1,58 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+
+	"zombiezen.com/go/sqlite"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+)
+
+var _ state.AuditLog = (*Home)(nil)
+
+// PutAudit implements state.AuditLog. It keeps the newest records of the environment.
+func (h *Home) PutAudit(ctx context.Context, env string, r state.AuditRecord) error {
+	return h.putAudit(ctx, env, r, state.AuditKept)
+}
+
+func (h *Home) putAudit(ctx context.Context, env string, r state.AuditRecord, kept int) error {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return fault.Wrap(fault.Internal, "write audit", err)
+	}
+	return h.write(ctx, "write audit", func(c *sqlite.Conn) error {
+		if err := query(c, "INSERT OR REPLACE INTO audit (env, id, at, body) VALUES (?, ?, ?, ?)", nil,
+			env, r.ID, nanos(r.At), body); err != nil {
+			return err
+		}
+		return query(c, "DELETE FROM audit WHERE env = ? AND id <= "+
+			"(SELECT id FROM audit WHERE env = ? ORDER BY id DESC LIMIT 1 OFFSET ?)", nil, env, env, kept)
+	})
+}
+
+// AuditRecords implements state.AuditLog.
+func (h *Home) AuditRecords(
+	ctx context.Context, env string, q state.AuditQuery,
+) ([]state.AuditRecord, error) {
+	sql, args := "SELECT body FROM audit WHERE env = ?", []any{env}
+	if q.Before != "" {
+		sql, args = sql+" AND id < ?", append(args, q.Before)
+	}
+	if !q.Since.IsZero() {
+		sql, args = sql+" AND at >= ?", append(args, nanos(q.Since))
+	}
+	var out []state.AuditRecord
+	err := h.read(ctx, "read audit", func(c *sqlite.Conn) error {
+		return query(c, sql+" ORDER BY id DESC LIMIT ?", func(s *sqlite.Stmt) error {
+			var r state.AuditRecord
+			if err := json.Unmarshal(columnBytes(s, 0), &r); err != nil {
+				return fault.New(fault.Damaged, "read audit", "a record does not decode")
+			}
+			out = append(out, r)
+			return nil
+		}, append(args, q.Limit)...)
+	})
+	return out, err
+}
