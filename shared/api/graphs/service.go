@@ -77,7 +77,7 @@ func (s *Service) around(
 	}
 	for _, id := range ids {
 		r := rows[id]
-		if r == nil { // it was forgotten meanwhile
+		if r == nil { // it was forgotten during the read
 			continue
 		}
 		n := c.add(r, statusOf(r, claimed), false)
