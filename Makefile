@@ -7,13 +7,17 @@ GOFLAGS ?= -trimpath -ldflags=-s -gcflags=all=-dwarf=false
 export GOFLAGS
 COMPILE := GOGC=400 $(GO)
 
-.PHONY: help build vscode install uninstall quickstart test test-fast e2e verify docs sim sim-services sim-aws sim-mutants fuzz-api bench bench-models bench-orders bench-peers bench-aws local local-down deploy variables destroy clean
+.PHONY: help build assets vscode install uninstall quickstart test test-fast e2e verify docs sim sim-services sim-aws sim-mutants fuzz-api bench bench-models bench-orders bench-peers bench-aws local local-down deploy variables destroy clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 build: ## build bin/southbound
 	@echo "building $(BIN); without a build cache this takes one to three minutes"
 	$(COMPILE) build -o $(BIN) ./cmd/southbound
+
+assets: ## fetch what pages of the console use (diagrams, icons) in locked versions, to be part of the next build; needs npm
+	@command -v npm >/dev/null || { echo 'make assets: npm is not installed (apt-get install npm)'; exit 1; }
+	$(GO) run ./infra/assets
 
 quickstart: build ## build, and deploy examples/quickstart
 	$(BIN) apply examples/quickstart
