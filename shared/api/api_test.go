@@ -197,6 +197,11 @@ func TestAsks(t *testing.T) {
 			`"kind":"invalid"`},
 		{"set a parameter", "PUT", "/v1/environments/e/parameters/a%2Fb", `{"value":"x"}`, 200,
 			`"name":"a/b","value":"x"`},
+		{"changes without a token", "GET", "/v1/environments/e/changes?wait=25", "", 200,
+			`"resources":[],"more":true,"agents":true,"instances":true,"versions":true,"parameters":true,"orders":true,"actions":true,"settings":true`},
+		{"changes of a token that is none", "GET", "/v1/environments/e/changes?after=x", "", 200, `"more":true`},
+		{"a wait that is too long", "GET", "/v1/environments/e/changes?wait=26", "", 422, `"kind":"invalid"`},
+		{"a token with a line break", "GET", "/v1/environments/e/changes?after=a%0Ab", "", 422, "without control characters"},
 		{"all is well", "GET", "/v1/environments/e/health", "", 200, `"groups":[]`},
 		{"an empty list", "GET", "/v1/environments/e/resources", "", 200, `{"items":[]}`},
 		{"a filter", "GET",
@@ -331,7 +336,7 @@ func TestNoSuchEnvironment(t *testing.T) {
 	t.Parallel()
 	w := start(t, nil)
 	for _, c := range [][3]string{
-		{"GET", "progress"}, {"GET", "health"}, {"GET", "resources"},
+		{"GET", "progress"}, {"GET", "changes"}, {"GET", "changes?after=0&wait=9"}, {"GET", "health"}, {"GET", "resources"},
 		{"GET", "resources?filter=status=failed"}, {"GET", "versions"}, {"GET", "agents"},
 		{"GET", "actions"}, {"GET", "actions?version=3"}, {"GET", "parameters"}, {"GET", "facts"},
 		{"DELETE", "parameters/a"}, {"POST", "deploy", "{}"}, {"POST", "repair", "{}"},

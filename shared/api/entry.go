@@ -46,6 +46,7 @@ type (
 	ActionQuery      = actions.ActionQuery
 	Agent            = agents.Agent
 	Changed          = lines.Changed
+	Changes          = environments.Changes
 	ClientConfig     = client.Config
 	Description      = document.Description
 	Described        = versions.Described

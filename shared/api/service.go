@@ -62,6 +62,8 @@ type Config struct {
 	Agent func(resource.Agent) []diag.Problem
 	// Unneeded, if not nil, implements Home.Prune.
 	Unneeded func(ctx context.Context, env string, remove bool) ([]agents.Pruned, error)
+	// Stopping, if not nil, ends when the server stops: requests that wait for a change then answer.
+	Stopping context.Context
 	// Waits, if not nil, returns why agents of an environment are waited for, limited to agents
 	// that this process serves.
 	Waits func(env string) map[string]string
@@ -131,7 +133,7 @@ func New(c Config) *Service {
 		c.Agent = transport.Check
 	}
 	env := &environments.Service{Engine: c.Engine, Notify: c.Changed, Waits: c.Waits,
-		Audit: c.Audit, Caller: c.Caller}
+		Audit: c.Audit, Caller: c.Caller, Stopping: c.Stopping}
 	if c.Services != nil {
 		c.Services = c.Services.WithAct(env.Act)
 	}

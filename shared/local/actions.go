@@ -157,7 +157,10 @@ func (h *Home) DropActions(ctx context.Context, env string, before time.Time) (i
 				return err
 			}
 		}
-		return nil
+		if n == 0 {
+			return nil
+		}
+		return feed(c, env, state.ChangedActions)
 	})
 	return n, err
 }

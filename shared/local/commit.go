@@ -45,7 +45,8 @@ type tx struct {
 	counts   map[countKey]int
 	ran      running // the resources that run according to the lease
 	versions *knownVersions
-	records  []record // of the rows
+	records  []record      // of the rows
+	changes  state.Changes // of the environment's record
 }
 
 type countKey struct {
@@ -63,6 +64,14 @@ func (t *tx) run() error {
 	}
 	t.ran = runs
 	if t.in.Env != nil {
+		before, err := readEnv(t.c, t.env)
+		if err != nil { // the commit replaces a record that cannot be read
+			t.changes = state.Everything("")
+		} else {
+			now := *t.in.Env
+			now.Halted = before.Halted // Halt alone writes it
+			t.changes.AddEnv(&before, &now)
+		}
 		if err := putEnv(t.c, *t.in.Env); err != nil {
 			return err
 		}
@@ -84,8 +93,10 @@ func (t *tx) run() error {
 	if err := putParameters(t.c, t.env, t.in.Parameters); err != nil {
 		return err
 	}
-	if err := t.logChanges(); err != nil {
-		return err
+	for _, step := range []func() error{t.logChanges, t.feed} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	return dropParameters(t.c, t.env, t.in.DropParameters)
 }

@@ -39,6 +39,7 @@ type db struct {
 	once    sync.Once
 	file    os.FileInfo // as it was when opened
 	slow    func()      // called when another process holds the database for long; may be nil
+	writtenSignal
 }
 
 // write is a pending write that shares a commit with others.
@@ -235,6 +236,7 @@ func (d *db) writer(conn *sqlite.Conn) {
 		for _, w := range group {
 			close(w.done)
 		}
+		d.written()
 	}
 	// If other processes write, the next process that ends does it.
 	_ = sqlitex.ExecuteTransient(conn, "PRAGMA optimize", nil)

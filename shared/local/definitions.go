@@ -7,6 +7,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/service/definition"
 )
@@ -54,6 +55,9 @@ func (d *Definitions) Put(
 			return err
 		}
 		if err := keepModel(c, env, bundle); err != nil {
+			return err
+		}
+		if err := feed(c, env, state.ChangedInstances); err != nil {
 			return err
 		}
 		return query(c, "INSERT OR REPLACE INTO definition_bundles (env, bundle) VALUES (?, ?)",

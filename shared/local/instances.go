@@ -9,6 +9,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/service/inventory"
 )
@@ -34,8 +35,10 @@ func (n *Instances) Write(
 	var revs []int64
 	err := n.home.write(ctx, "write instances", func(c *sqlite.Conn) error {
 		var err error
-		revs, err = putChanges(c, env, changes, inventory.CheckWeight)
-		return err
+		if revs, err = putChanges(c, env, changes, inventory.CheckWeight); err != nil {
+			return err
+		}
+		return feed(c, env, state.ChangedInstances)
 	})
 	if err != nil {
 		return nil, err

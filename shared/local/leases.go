@@ -30,6 +30,9 @@ func (h *Home) Acquire(
 		if out.Running, err = splitIDs(stored); err != nil {
 			return err
 		}
+		if err := feed(c, env, 0, out.Running...); err != nil { // shown as interrupted until now
+			return err
+		}
 		return query(c, `INSERT INTO leases (env, key, holder, fence, until) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET holder = excluded.holder, fence = excluded.fence, until = excluded.until`,
 			nil, env, key, holder, out.Fence, nanos(until))
@@ -53,6 +56,13 @@ func readLease(c *sqlite.Conn, env, key string) (l state.Lease, runs running, er
 // Release implements state.State.
 func (h *Home) Release(ctx context.Context, env string, l state.Lease) error {
 	return h.write(ctx, "give up lease", func(c *sqlite.Conn) error {
+		have, runs, err := readLease(c, env, l.Key)
+		if err != nil || have.Fence != l.Fence {
+			return err
+		}
+		if err := feedRunning(c, env, runs); err != nil {
+			return err
+		}
 		return query(c,
 			"UPDATE leases SET holder = '', runs = '' WHERE env = ? AND key = ? AND fence = ?", nil,
 			env, l.Key, l.Fence)

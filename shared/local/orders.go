@@ -6,6 +6,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/service/inventory"
 )
 
@@ -41,6 +42,9 @@ func (n *Instances) Place(
 		}
 		var err error
 		if revs, err = putChanges(c, env, changes, inventory.CheckOrderWeight); err != nil {
+			return err
+		}
+		if err := feed(c, env, state.ChangedInstances|state.ChangedOrders); err != nil {
 			return err
 		}
 		return query(c, "INSERT INTO orders (env, id, created, body) VALUES (?, ?, ?, ?)", nil,
@@ -121,6 +125,9 @@ func (n *Instances) Note(
 		if err != nil || !o.Note(item, outcome) {
 			return err
 		}
+		if err := feed(c, env, state.ChangedOrders); err != nil {
+			return err
+		}
 		return query(c, "UPDATE orders SET body = ? WHERE env = ? AND id = ?", nil,
 			[]byte(sealed(o, "orders", env, id)), env, id)
 	})
@@ -129,8 +136,11 @@ func (n *Instances) Note(
 // Forget implements inventory.OrderBook.
 func (n *Instances) Forget(ctx context.Context, env string, before time.Time) error {
 	return n.home.write(ctx, writeOrders, func(c *sqlite.Conn) error {
-		return query(c, "DELETE FROM orders WHERE env = ? AND created < ?", nil, env,
-			before.UnixMicro())
+		if err := query(c, "DELETE FROM orders WHERE env = ? AND created < ?", nil, env,
+			before.UnixMicro()); err != nil || c.Changes() == 0 {
+			return err
+		}
+		return feed(c, env, state.ChangedOrders)
 	})
 }
 

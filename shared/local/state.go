@@ -219,6 +219,9 @@ func (h *Home) Pause(ctx context.Context, env string, paused bool, agents ...str
 			nil, env); err != nil {
 			return err
 		}
+		if err := feed(c, env, state.ChangedAgents); err != nil {
+			return err
+		}
 		return bumpPlan(c, env)
 	})
 }
@@ -227,6 +230,9 @@ func (h *Home) Pause(ctx context.Context, env string, paused bool, agents ...str
 func (h *Home) Halt(ctx context.Context, env string, halted bool) error {
 	return h.write(ctx, "halt", func(c *sqlite.Conn) error {
 		if err := bumpPlan(c, env); err != nil {
+			return err
+		}
+		if err := feed(c, env, state.ChangedSettings); err != nil {
 			return err
 		}
 		return query(c, "UPDATE envs SET halted = ? WHERE name = ?", nil, halted, env)

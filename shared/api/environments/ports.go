@@ -16,6 +16,11 @@ type Reader interface {
 	Progress(ctx context.Context, env string) (Progress, error)
 	// AuditPage returns a page of the requests that changed something, newest first.
 	AuditPage(ctx context.Context, env string, q AuditQuery) (paging.Page[Audited], error)
+	// Changes returns what has changed in an environment since the call that returned the token
+	// after. If the token is "" or no longer known, everything may have changed: More and all kinds
+	// are set. If nothing has changed, Changes waits up to wait for a change. Then it returns the
+	// same token, and no changes.
+	Changes(ctx context.Context, env, after string, wait time.Duration) (Changes, error)
 }
 
 // Operator acts on environments as a whole.

@@ -35,6 +35,7 @@ func Routes(r *server.Router, s *Service) {
 			return server.Answer(s.AuditPage(ctx, i.Env,
 				AuditQuery{Cursor: i.Cursor, Since: i.Since, Limit: i.Limit.Limit}))
 		})
+	changesRoute(r, s)
 	server.Register(r, http.MethodPost, server.EnvironmentPath+"/halt", "halt",
 		"Halt or resume the environment",
 		func(ctx context.Context, i *struct {

@@ -59,6 +59,8 @@ type Service struct {
 	Engine *deploy.Engine
 	// Notify, if not nil, is called when an environment may have new work.
 	Notify func(env string)
+	// Stopping, if not nil, ends when the server stops: calls that wait for a change then return.
+	Stopping context.Context
 	// Waits, if not nil, returns why agents of an environment are waited for, limited to agents
 	// that this process serves.
 	Waits func(env string) map[string]string

@@ -131,6 +131,7 @@ func (s *HomeServer) serveAPI(ctx context.Context, f serveFlags) error {
 	defer keep.wait()
 	service := api.New(api.Config{Engine: s.Engine, Agent: s.Packs.Check, Changed: keep.serve,
 		History: s.Own.ParameterHistory, Jobs: s.Own, Audit: s.Own, Caller: home.OSUser(),
+		Stopping: ctx,
 		Services: s.TakesOrders(), Definitions: s.Own.Definitions(), Previews: s.Previewer(s.Data),
 		Waits: func(env string) map[string]string { return s.Waits.Of(env, time.Now()) },
 		About: api.Discovery{Version: home.Version, Auth: api.AuthBearer, Home: id}})

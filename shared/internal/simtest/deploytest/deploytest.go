@@ -81,7 +81,7 @@ func TestState(t *testing.T, open func(t *testing.T) StateHarness) {
 		{"Commit", commitChecks()}, {"Next", nextChecks()},
 		{"Wave", waveChecks()}, {"Follows", followChecks()},
 		{"Actions", actionChecks()}, {"Parameters", parameterChecks()},
-		{"Races", raceChecks()},
+		{"Races", raceChecks()}, {"Feed", feedChecks()},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.checks {
