@@ -30,6 +30,7 @@ var notRemote = map[string]string{
 	"replace":    "it has types of its own, which a server does not know",
 	"run":        "it is about the home of this machine",
 	"serve":      "it starts servers itself",
+	"console":    "it starts servers itself",
 	"jobs":       "it starts servers itself",
 	"superseded": "it waits for a command on this machine",
 	"modules":    "it is about folders of this machine",

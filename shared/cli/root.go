@@ -113,13 +113,13 @@ func addCommands(a *parts.Parts, root *cobra.Command) {
 	self := &programcmd.ProgramCommands{Console: c, Program: p}
 	modules := &modulecmd.Modules{Console: c}
 	tests := &modulecmd.ModuleTester{Console: c, Session: s, Program: p}
+	server := &servecmd.HomeServer{Console: c, Location: l, Session: s, Program: p, Orders: a.Orders}
 	add(groupOther,
 		scaffolds.InitCommand(), scaffolds.NewCommand(), parameters.ParameterCommand(),
 		upkeep.GCCommand(), types.SchemaCommand(),
 		(&modelcmd.Reports{Console: c, Docs: d}).ReportCommand(),
 		(&showcmd.Discovery{Console: c, Location: l, Session: s}).DiscoverCommand(),
-		(&servecmd.HomeServer{Console: c, Location: l, Session: s, Program: p,
-			Orders: a.Orders}).RunCommand(),
+		server.RunCommand(), server.ConsoleCommand(),
 		(&servecmd.AgentRunner{Console: c, Location: l, Program: p, Docs: d, Conns: s.Conns}).AgentCommand(),
 		self.MachineCommand(), self.VersionCommand(), self.LSPCommand(),
 		(&modelcmd.Formatter{Console: c}).FmtCommand(), (&modelcmd.Compiler{Console: c, Docs: d}).CompileCommand(),

@@ -24,7 +24,7 @@ import (
 // concurrent are the scripts in which much happens at the same time. They are all that runs with
 // -short, which the phase with the race detector sets: the others add runs of one goroutine.
 var concurrent = []string{
-	"apply", "compile", "discover", "event", "jobs", "keep", "rolling", "run", "serve", "waves",
+	"apply", "compile", "console", "discover", "event", "jobs", "keep", "rolling", "run", "serve", "waves",
 }
 
 // scripts returns the scripts to run.
@@ -47,6 +47,7 @@ func TestMain(m *testing.M) {
 		"southbound": func() {
 			os.Exit(cli.Main(handlers.All(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 		},
+		"visit": func() { os.Exit(visit(os.Stdout, os.Args[1:])) },
 		"demo": func() {
 			os.Exit(cli.Main(append(handlers.All(), disks()...), os.Args[1:], os.Stdin, os.Stdout,
 				os.Stderr))

@@ -34,6 +34,10 @@ type Options struct {
 	// Token is the token that the sign-in page accepts and that requests for a code bear; "": only
 	// codes sign in.
 	Token string
+	// ReadToken is a token that signs in users who may only read; "": there is none.
+	ReadToken string
+	// User is the name of users who have signed in with a code or a token, for the audit.
+	User string
 	// ReadOnly refuses every request that changes something.
 	ReadOnly bool
 	// Proxy, if not nil, names the users that a proxy has authenticated.
@@ -155,8 +159,18 @@ func (s *site) dispatch(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, s.request(r, who), fault.New(fault.Denied, "", "this console is read-only").
 			WithHint("use the command line, or ask an operator"))
 	default:
-		s.servePage(w, r.WithContext(context.WithValue(r.Context(), sessionKey{}, who)), who)
+		ctx := api.WithCaller(r.Context(), s.caller(who))
+		s.servePage(w, r.WithContext(context.WithValue(ctx, sessionKey{}, who)), who)
 	}
+}
+
+// caller returns the caller of the requests of a session.
+func (s *site) caller(who *session) api.Caller {
+	c := api.Caller{User: who.user, Via: api.ViaProxy, ReadOnly: s.o.ReadOnly || who.readOnly}
+	if who.user == "" {
+		c.User, c.Via = s.o.User, api.ViaConsole
+	}
+	return c
 }
 
 // rebased returns a request with a path below /console, as the patterns of routes have it.

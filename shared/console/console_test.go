@@ -185,7 +185,7 @@ func TestAdmission(t *testing.T) {
 		{"a method that pages do not use", "DELETE", "/console/", "", nil, false, 405, "use GET"},
 		{"a body beyond 4 MB", "POST", "/console/signin", "token=" + strings.Repeat("x", 4<<20), nil,
 			true, 413, "more than 4 MB"},
-		{"a wrong token", "POST", "/console/signin", "token=x", nil, true, 403, "not the token"},
+		{"a wrong token", "POST", "/console/signin", "token=x", nil, true, 403, "not a token"},
 		{"the token", "POST", "/console/signin", "token=" + token, nil, true, 303, ""},
 		{"a code that never was", "GET", "/console/enter?code=x", "", nil, true, 403, "used before"},
 		{"no code at all", "GET", "/console/enter", "", nil, true, 403, "used before"},
@@ -314,6 +314,11 @@ func TestReadOnly(t *testing.T) {
 	wants(t, b.Get("/console/about", 200), "read-only")
 	wants(t, b.Post("/console/e/do/halt", nil, 403), "This console is read-only")
 	b.Post("/console/signout", nil, 200)
+	o.ReadOnly, o.ReadToken = false, "the-token-of-readers"
+	b = consoletest.NewBrowser(t, console.New(w.Service, o))
+	b.Post("/console/signin", url.Values{"token": {"the-token-of-readers"}}, 200)
+	wants(t, b.Get("/console/about", 200), "read-only")
+	wants(t, b.Post("/console/e/do/halt", nil, 403), "This console is read-only")
 }
 
 // TestProxy pins whose headers name a user.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"mime"
 	"net/http"
+	"time"
 
 	"southbound/shared/api"
 	"southbound/shared/fault"
@@ -11,6 +12,9 @@ import (
 
 // maxBody is the limit of the body of a request, in bytes.
 const maxBody = 4 << 20
+
+// bodyTime is how long a client may take to send a body.
+const bodyTime = time.Minute
 
 // regionHeader is the header of a request for some regions of a page: their ids, separated by
 // spaces, or * for all.
@@ -48,6 +52,9 @@ func (s *site) guarded(next http.Handler) http.Handler {
 			w.Header().Set("Allow", "GET, HEAD, POST")
 			http.Error(w, "use GET or POST", http.StatusMethodNotAllowed)
 			return
+		}
+		if r.Body != nil && r.Body != http.NoBody { // a server without deadlines has its own
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		checked.ServeHTTP(w, r)

@@ -17,9 +17,11 @@ import (
 	"southbound/shared/fault"
 )
 
-// The lifetimes and limits of sign-ins.
+// CodeLife is how long a code signs in.
+const CodeLife = 60 * time.Second
+
+// The lifetime and limits of sign-ins.
 const (
-	codeLife    = 60 * time.Second
 	sessionLife = 12 * time.Hour
 	maxSessions = 1000 // the oldest session ends when another begins
 	maxCodes    = 100
@@ -71,7 +73,7 @@ func (s *sessions) newCode() string {
 			delete(s.codes, k)
 		}
 	}
-	s.codes[sha256.Sum256([]byte(code))] = now.Add(codeLife)
+	s.codes[sha256.Sum256([]byte(code))] = now.Add(CodeLife)
 	return code
 }
 
@@ -86,7 +88,7 @@ func (s *sessions) redeem(code string) bool {
 }
 
 // begin starts a session and sets its cookie.
-func (s *sessions) begin(w http.ResponseWriter, r *http.Request) {
+func (s *sessions) begin(w http.ResponseWriter, r *http.Request, readOnly bool) {
 	value := randomText() + randomText()
 	s.mu.Lock()
 	now := s.o.Now()
@@ -102,7 +104,8 @@ func (s *sessions) begin(w http.ResponseWriter, r *http.Request) {
 	if len(s.byKey) >= maxSessions {
 		delete(s.byKey, oldest)
 	}
-	s.byKey[sha256.Sum256([]byte(value))] = &session{key: randomHex(16), until: now.Add(sessionLife)}
+	s.byKey[sha256.Sum256([]byte(value))] = &session{key: randomHex(16), readOnly: readOnly,
+		until: now.Add(sessionLife)}
 	s.mu.Unlock()
 	http.SetCookie(w, s.made(r, value, int(sessionLife/time.Second)))
 }
@@ -197,7 +200,7 @@ func (s *site) enter(w http.ResponseWriter, r *http.Request) {
 			"This address was used before, or is older than a minute.")
 		return
 	}
-	s.sessions.begin(w, r)
+	s.sessions.begin(w, r, false)
 	http.Redirect(w, r, s.root(""), http.StatusSeeOther)
 }
 
@@ -215,11 +218,13 @@ func (s *site) signIn(w http.ResponseWriter, r *http.Request) {
 			s.signInPage(w, r, http.StatusRequestEntityTooLarge, err.Error())
 			return
 		}
-		if !s.tokenIs(r.PostForm.Get("token")) {
-			s.signInPage(w, r, http.StatusForbidden, "This is not the token of the API.")
+		token := r.PostForm.Get("token")
+		full := tokenIs(token, s.o.Token)
+		if !full && !tokenIs(token, s.o.ReadToken) {
+			s.signInPage(w, r, http.StatusForbidden, "This is not a token of the API.")
 			return
 		}
-		s.sessions.begin(w, r)
+		s.sessions.begin(w, r, !full)
 		http.Redirect(w, r, s.request(r, nil).back(s.root("")), http.StatusSeeOther)
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
@@ -227,10 +232,10 @@ func (s *site) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tokenIs compares a token with that of the API, in equal time.
-func (s *site) tokenIs(token string) bool {
-	want, got := sha256.Sum256([]byte(s.o.Token)), sha256.Sum256([]byte(strings.TrimSpace(token)))
-	return subtle.ConstantTimeCompare(want[:], got[:]) == 1 && s.o.Token != ""
+// tokenIs compares a token with the expected one, in equal time.
+func tokenIs(token, want string) bool {
+	a, b := sha256.Sum256([]byte(strings.TrimSpace(token))), sha256.Sum256([]byte(want))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1 && want != ""
 }
 
 // signInView is the sign-in page.
@@ -298,7 +303,7 @@ func (s *site) codes(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "POST")
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		_ = answer.Encode(map[string]string{"message": "use POST"})
-	case !strings.EqualFold(scheme, "Bearer") || !s.tokenIs(token):
+	case !strings.EqualFold(scheme, "Bearer") || !tokenIs(token, s.o.Token):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="southbound"`)
 		w.WriteHeader(http.StatusUnauthorized)
 		_ = answer.Encode(map[string]any{"kind": fault.Denied,
@@ -306,6 +311,6 @@ func (s *site) codes(w http.ResponseWriter, r *http.Request) {
 	default:
 		code := s.sessions.newCode()
 		_ = answer.Encode(map[string]any{"code": code, "path": s.root("enter?code=" + code),
-			"seconds": int(codeLife / time.Second)})
+			"seconds": int(CodeLife / time.Second)})
 	}
 }

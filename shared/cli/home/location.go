@@ -125,9 +125,9 @@ const TokenFile = "api-token"
 // ReadTokenFile is the file with the token of clients that may only read.
 const ReadTokenFile = "api-token-read-only"
 
-// token returns the token to send to the server; "" if there is none. A token from a data directory
+// Token returns the token to send to the server; "" if there is none. A token from a data directory
 // is only sent to this machine.
-func (l *Location) token() (string, error) {
+func (l *Location) Token() (string, error) {
 	if t := os.Getenv("SOUTHBOUND_TOKEN"); t != "" {
 		return t, nil
 	}

@@ -188,7 +188,7 @@ func (c *children) end(say *output.Console) {
 
 // Connect makes commands send requests to a server.
 func (s *Session) Connect() error {
-	token, err := s.Location.token()
+	token, err := s.Location.Token()
 	if err != nil {
 		return err
 	}

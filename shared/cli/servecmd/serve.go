@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"io/fs"
-	"log"
 	"net"
 	"net/http"
 	"os"
@@ -23,6 +22,7 @@ import (
 	"southbound/shared/cli/home"
 	"southbound/shared/cli/output"
 	"southbound/shared/cli/usage"
+	"southbound/shared/console"
 	"southbound/shared/fault"
 	"southbound/shared/local"
 	"southbound/shared/patience"
@@ -30,10 +30,11 @@ import (
 
 // serveFlags are the flags for serving the API.
 type serveFlags struct {
-	listen string
-	remote bool
-	hosts  []string
-	proxy  proxyFlags
+	listen    string
+	remote    bool
+	hosts     []string
+	proxy     proxyFlags
+	noConsole bool
 }
 
 // HomeServer is run: it does the work of the embedded home until it is stopped.
@@ -63,9 +64,10 @@ func (s *HomeServer) RunCommand() *cobra.Command {
 		Long: "run deploys scheduled resources, retries failed ones when they are due, and " +
 			"starts deploys and repairs by timers, until it is stopped. It prints a line for " +
 			"each change and each problem; with --json, actions in the format of logs. With " +
-			"--listen it serves the HTTP API for all environments. The file api-token in the " +
-			"data directory holds the token that requests need. With the token in " +
-			"api-token-read-only, requests may only read.",
+			"--listen it serves the HTTP API for all environments, and the web console at " +
+			"/console/. The file api-token in the data directory holds the token that requests " +
+			"and the sign-in page of the console need. With the token in api-token-read-only, " +
+			"they may only read.",
 		Example: "  southbound run\n  southbound run --environment production\n" +
 			"  southbound run --listen 127.0.0.1:8300",
 		Args: usage.ExactArgs(0, "nothing more"),
@@ -85,6 +87,7 @@ func (s *HomeServer) RunCommand() *cobra.Command {
 			"the token can be read")
 	cmd.Flags().StringSliceVar(&f.hosts, "host", nil,
 		"with --listen: another host name and port that requests may use")
+	cmd.Flags().BoolVar(&f.noConsole, "no-console", false, "with --listen: serve no web console")
 	f.proxy.add(cmd.Flags())
 	return cmd
 }
@@ -136,12 +139,12 @@ func (s *HomeServer) serveAPI(ctx context.Context, f serveFlags) error {
 		Waits: func(env string) map[string]string { return s.Waits.Of(env, time.Now()) },
 		About: api.Discovery{Version: home.Version, Auth: api.AuthBearer, Home: id}})
 	defer service.WorkHere(ctx)()
-	server := &http.Server{Handler: guard.Wrap(api.Handler(service)),
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: log.New(quiet{}, "", 0)}
-	api.Bound(server)
+	server := consoleServer(s.withConsole(f, guard, service))
 	// first: scripts wait for this line
 	s.Say("listening on http://%s; the token is in %s", l.Addr(), filepath.Join(s.Data, home.TokenFile))
+	if !f.noConsole {
+		s.Say("the console is at http://%s/console/", l.Addr())
+	}
 	keep.serve(s.Env)
 	keep.wg.Go(keep.discover)
 	done := context.AfterFunc(ctx, func() {
@@ -155,6 +158,28 @@ func (s *HomeServer) serveAPI(ctx context.Context, f serveFlags) error {
 		return fault.Wrap(fault.Unavailable, "serve", err)
 	}
 	return nil
+}
+
+// withConsole returns the handler of the API, with the console below /console/.
+func (s *HomeServer) withConsole(f serveFlags, g api.Guard, service *api.Service) http.Handler {
+	guarded := g.Wrap(api.Handler(service))
+	if f.noConsole {
+		return guarded
+	}
+	o := console.Options{Version: home.Version, Where: s.Location.Where(), Hosts: g.Hosts,
+		AnyAddress: g.AnyAddress, Token: g.Token, ReadToken: g.ReadToken, User: g.Names[0]}
+	if g.UserHeader != "" {
+		o.Proxy = &console.Proxy{Networks: g.Behind, UserHeader: g.UserHeader,
+			RoleHeader: g.RoleHeader}
+	}
+	pages := console.New(service, o)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/console" || strings.HasPrefix(r.URL.Path, "/console/") {
+			pages.ServeHTTP(w, r)
+			return
+		}
+		guarded.ServeHTTP(w, r)
+	})
 }
 
 // quiet discards the messages of the HTTP server about faults of clients, which do not help its
@@ -212,9 +237,9 @@ func (k *keeper) wait() { k.wg.Wait() }
 // check rejects an address that other machines can reach, unless that is permitted.
 func (f *serveFlags) check() error {
 	if f.listen == "" {
-		if f.remote || len(f.hosts) > 0 || f.proxy.set() {
-			return fault.New(fault.Usage, "run",
-				"--allow-remote, --host, --behind and the headers are about --listen").
+		if f.remote || len(f.hosts) > 0 || f.noConsole || f.proxy.set() {
+			return fault.New(fault.Usage, "run", "--allow-remote, --host, --no-console, --behind "+
+				"and the headers are about --listen").
 				WithHint("add --listen 127.0.0.1:8300")
 		}
 		return nil
