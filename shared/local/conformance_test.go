@@ -160,3 +160,10 @@ func TestCallbacks(t *testing.T) {
 		return callbacktest.Harness{A: a.Callbacks(), B: b.Callbacks(), Instances: a.Instances()}
 	})
 }
+
+func TestFeedOfServices(t *testing.T) {
+	t.Parallel()
+	h := open(t, t.TempDir())
+	inventorytest.TestFeed(t, inventorytest.FeedHarness{Store: h.Instances(),
+		Definitions: h.Definitions(), Feed: h})
+}

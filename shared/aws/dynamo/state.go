@@ -3,7 +3,7 @@
 //
 // State consists of layers. Each layer uses only the layers below it:
 //
-//	environments rows leases versions actions   implement the methods of the ports
+//	environments rows leases versions actions feed   implement the methods of the ports
 //	reader       reads heads and records, after it finishes a pending roll-forward
 //	forwarder    applies such a commit to its tablets
 //	compactor    merges the pieces of a tablet, and retains pieces that are not logged yet
@@ -93,12 +93,14 @@ type State struct {
 	*versions
 	*actions
 	*jobs
+	*feed
 }
 
 var (
 	_ state.State       = (*State)(nil)
 	_ state.Jobs        = (*State)(nil)
 	_ state.AuditLog    = (*State)(nil)
+	_ state.Feed        = (*State)(nil)
 	_ state.Looker      = (*State)(nil)
 	_ deploy.Overviewer = (*State)(nil)
 )
@@ -126,6 +128,7 @@ func New(c Config) (*State, error) {
 		versions:     &versions{reader: r, docs: map[string][]byte{}},
 		actions:      &actions{r},
 		jobs:         &jobs{table},
+		feed:         &feed{reader: r},
 	}, nil
 }
 

@@ -14,7 +14,7 @@ import (
 // services opens the stores of services.
 func (h *Home) services(api *dynamodb.Client) error {
 	var err error
-	c := services.Config{API: api, Table: h.Config.Table, Cache: &services.CallbackCache{}}
+	c := services.Config{API: api, Table: h.Config.Table, Cache: &services.CallbackCache{}, Mark: true}
 	if h.Instances, err = services.New(c); err != nil {
 		return err
 	}

@@ -47,7 +47,11 @@ func (d *Definitions) Put(
 		if err := d.write(ctx, d.before(env, now, &next, bodies)); err != nil {
 			return err
 		}
-		if again, err := d.replace(ctx, env, now, next); err != nil || !again {
+		again, err := d.replace(ctx, env, now, next)
+		if err == nil && !again {
+			d.markAfter(ctx, env)
+		}
+		if err != nil || !again {
 			return err
 		}
 	}

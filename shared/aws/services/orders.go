@@ -187,6 +187,7 @@ func (n *orderList) Note(
 			return err
 		}
 		p.put(i, role{}, "n = :n", item{":n": attributevalue.Number(rev)})
+		p.mark(id)
 		reasons, err := n.transact(ctx, p.items)
 		if err != nil || len(reasons) == 0 {
 			return err
@@ -218,7 +219,11 @@ func (n *orderList) Forget(ctx context.Context, env string, before time.Time) er
 			writes = append(writes, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: k}})
 		}
 	}
-	return n.batch(ctx, writes)
+	if err := n.batch(ctx, writes); err != nil || len(writes) == 0 {
+		return err
+	}
+	n.markAfter(ctx, env)
+	return nil
 }
 
 // Records implements inventory.OrderBook.

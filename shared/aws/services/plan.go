@@ -96,6 +96,7 @@ func (p *plan) prepare(ctx context.Context) error {
 	if err := p.pending(ctx); err != nil {
 		return err
 	}
+	p.mark(p.changes[0].Record.ID)
 	return p.fits()
 }
 

@@ -17,6 +17,7 @@
 //	callbacks.go callbacks for events of instances
 //	pending.go   events to deliver to callbacks
 //	passwords.go generated passwords
+//	mark.go      marks, by which the state reports changes
 //	cache.go     which environments have callbacks
 package services
 
@@ -63,6 +64,9 @@ type Config struct {
 	Table string // one that dynamo.Table describes
 	// Cache is shared by the stores of a process. If it is nil, the store uses its own.
 	Cache *CallbackCache
+	// Mark makes the store replace a mark of an environment with each write of instances, orders or
+	// definitions, so that dynamo.State reports the change.
+	Mark bool
 	// Sleep waits for d or until ctx is done. If it is nil, the store uses the system clock.
 	Sleep func(ctx context.Context, d time.Duration) error
 }

@@ -98,3 +98,25 @@ func TestOrders(t *testing.T) {
 		})
 	}
 }
+
+// TestFeed checks that the state of the table reports the writes of stores with Mark.
+func TestFeed(t *testing.T) {
+	t.Parallel()
+	table := newTable(t, server.DynamoDB)
+	api := dynamodb.NewFromConfig(awstest.Config(server.URL(server.DynamoDB), nil))
+	c := services.Config{API: api, Table: table, Mark: true}
+	instances, err := services.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions, err := services.NewDefinitions(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed, err := dynamo.New(dynamo.Config{API: api, Table: table, Objects: &awstest.Objects{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inventorytest.TestFeed(t, inventorytest.FeedHarness{Store: instances,
+		Definitions: definitions, Feed: feed})
+}
