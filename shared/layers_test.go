@@ -48,7 +48,7 @@ var layers = [][]string{
 	{"shared/api/actions", "shared/api/agents", "shared/api/callbacks", "shared/api/graphs",
 		"shared/api/parameters", "shared/api/versions"},
 	{"shared/api/resources", "shared/api/exports"},
-	{"shared/api/instances", "shared/api/comparisons", "shared/api/kept", "shared/api/lines"},
+	{"shared/api/search", "shared/api/instances", "shared/api/comparisons", "shared/api/kept", "shared/api/lines"},
 	{"shared/api/services", "shared/api/ordering", "shared/api/jobs"},
 	{"shared/api/previews"},
 	{"shared/api", "shared/compile"},

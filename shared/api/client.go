@@ -11,6 +11,7 @@ import (
 	"southbound/shared/api/parameters"
 	"southbound/shared/api/previews"
 	"southbound/shared/api/resources"
+	"southbound/shared/api/search"
 	"southbound/shared/api/services"
 	"southbound/shared/api/types"
 	"southbound/shared/api/versions"
@@ -30,6 +31,7 @@ type Client struct {
 	comparisonClient
 	parameterClient
 	graphClient
+	searchClient
 	offerClient
 	previewClient
 }
@@ -46,6 +48,7 @@ type (
 	comparisonClient  = jobs.Remote
 	parameterClient   = parameters.Remote
 	graphClient       = graphs.Remote
+	searchClient      = search.Remote
 	offerClient       = services.Remote
 	previewClient     = previews.Remote
 )
@@ -60,5 +63,5 @@ func NewClient(c client.Config) (*Client, error) {
 	}
 	return &Client{x, environments.Remote{Conn: x}, types.Remote{Conn: x}, actions.Remote{Conn: x}, agents.Remote{Conn: x},
 		resources.Remote{Conn: x}, versions.Remote{Conn: x}, exports.Remote{Conn: x}, jobs.Remote{Conn: x},
-		parameters.Remote{Conn: x}, graphs.Remote{Conn: x}, services.Remote{Conn: x}, previews.Remote{Conn: x}}, nil
+		parameters.Remote{Conn: x}, graphs.Remote{Conn: x}, search.Remote{Conn: x}, services.Remote{Conn: x}, previews.Remote{Conn: x}}, nil
 }

@@ -23,6 +23,7 @@ import (
 	"southbound/shared/api/problem"
 	"southbound/shared/api/resources"
 	"southbound/shared/api/results"
+	"southbound/shared/api/search"
 	"southbound/shared/api/services"
 	"southbound/shared/api/types"
 	"southbound/shared/api/versions"
@@ -57,6 +58,8 @@ type (
 	Discovery        = wire.Discovery
 	PythonFunction   = wire.PythonFunction
 	ErrorLine        = lines.ErrorLine
+	SearchHit        = search.Hit
+	SearchHits       = search.Hits
 	Failure          = problem.Failure
 	Forgetting       = resources.Forgetting
 	Forgotten        = resources.Forgotten

@@ -20,6 +20,7 @@ import (
 	"southbound/shared/api/problem"
 	"southbound/shared/api/resources"
 	"southbound/shared/api/results"
+	"southbound/shared/api/search"
 	"southbound/shared/api/server"
 	"southbound/shared/api/services"
 	"southbound/shared/api/types"
@@ -49,6 +50,7 @@ func handler(s *Service, all bool) http.Handler {
 		agents.Routes(r, s.agentPart)
 		resources.Routes(r, s.resourcePart)
 		graphs.Routes(r, s.graphPart)
+		search.Routes(r, s.searchPart)
 		versions.Routes(r, s.versionPart)
 		parameters.Routes(r, s.parameterPart)
 		parameters.PublicRoutes(r, s.parameterPart)

@@ -25,6 +25,7 @@ import (
 	"southbound/shared/api/parameters"
 	"southbound/shared/api/previews"
 	"southbound/shared/api/resources"
+	"southbound/shared/api/search"
 	"southbound/shared/api/services"
 	"southbound/shared/api/types"
 	"southbound/shared/api/versions"
@@ -40,6 +41,7 @@ type Reader interface {
 	versions.Reader
 	parameters.Reader
 	graphs.Reader
+	search.Reader
 }
 
 // Home is the interface through which the command line works: one port for each kind of resource and

@@ -17,6 +17,7 @@ import (
 	"southbound/shared/api/previews"
 	"southbound/shared/api/resources"
 	"southbound/shared/api/results"
+	"southbound/shared/api/search"
 	"southbound/shared/api/services"
 	"southbound/shared/api/tenant"
 	"southbound/shared/api/types"
@@ -99,6 +100,7 @@ type Service struct {
 	*jobPart
 	*parameterPart
 	*graphPart
+	*searchPart
 	*orderPart
 	*offerPart
 	*previewPart
@@ -120,6 +122,7 @@ type (
 	jobPart         = jobs.Service
 	parameterPart   = parameters.Service
 	graphPart       = graphs.Service
+	searchPart      = search.Service
 	orderPart       = tenant.Orders
 	offerPart       = services.Service
 	previewPart     = previews.Service
@@ -158,6 +161,9 @@ func New(c Config) *Service {
 		VersionService: s.versionPart, Results: store}
 	s.jobPart = &jobs.Service{Env: env, Comparisons: s.comparisonPart, Jobs: c.Jobs,
 		Start: c.Start, ByRunner: c.ByRunner, NotifyRunner: c.NotifyRunner, Slice: c.Slice}
+	s.searchPart = &search.Service{Sources: search.Sources{Env: env, Resources: s.resourcePart,
+		Agents: s.agentPart, Parameters: s.parameterPart, Versions: s.versionPart,
+		Orders: s.orderPart}}
 	s.previewPart = &previews.Service{OrderService: s.orderPart, OfferService: s.offerPart,
 		Previews: c.Previews}
 	return s

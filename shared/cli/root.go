@@ -85,6 +85,7 @@ func addCommands(a *parts.Parts, root *cobra.Command) {
 	add(groupEveryday, plan.PlanCommand(), plan.ValidateCommand())
 
 	resources := &showcmd.ResourceCommands{Console: c, Location: l, Session: s, Docs: d, Actions: a.Actions}
+	find := &showcmd.Finder{Console: c, Location: l, Session: s}
 	history := &showcmd.History{Console: c, Location: l, Session: s}
 	types := &programcmd.TypeCommands{Console: c, Location: l, Session: s, Program: p}
 	parameters := &showcmd.ParameterCommands{Console: c, Location: l, Session: s}
@@ -95,6 +96,7 @@ func addCommands(a *parts.Parts, root *cobra.Command) {
 		resources.ResourcesCommand(), resources.ResourceCommand(),
 		history.VersionsCommand(), history.DiffCommand(), history.ShowCommand(),
 		history.EnvironmentsCommand(),
+		find.SearchCommand(), find.GraphCommand(),
 		(&showcmd.Audits{Console: c, Location: l, Session: s}).AuditCommand(), types.TypesCommand(), types.TypeCommand(),
 	)
 	add(groupShow, parameters.ListCommands()...)
