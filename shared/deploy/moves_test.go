@@ -285,6 +285,34 @@ func TestMoveWhileItRuns(t *testing.T) {
 	}
 }
 
+// TestMoveCutShort pins that what is recorded of a moved thing is not lost if the release is cut short
+// before the row of the new id is written (seed 450909 of the simulator).
+func TestMoveCutShort(t *testing.T) {
+	t.Parallel()
+	r := newLabelRig(t)
+	old, now := labelled("a", "old", "thing"), labelled("a", "new", "thing")
+	r.export(deploy.Export{Model: modelOf(old)})
+	r.drain()
+	was := must(r.e.Row(t.Context(), "e", old.ID))(t)
+	whole := r.e
+	config := r.e.Config
+	config.State = &diesAfter{State: r.home, of: now.ID}
+	_, err := deploy.New(config).Export(t.Context(), "e", deploy.Export{Model: modelOf(now)})
+	if err == nil {
+		t.Fatal("the release was not cut short")
+	}
+	r.e = whole
+	r.export(deploy.Export{Model: modelOf(now)})
+	row := must(r.e.Row(t.Context(), "e", now.ID))(t)
+	if row.Deployed != was.Deployed || !row.SucceededAt.Equal(was.SucceededAt) {
+		t.Errorf("recorded: %q at %s, want %q at %s", row.Deployed, row.SucceededAt, was.Deployed,
+			was.SucceededAt)
+	}
+	if row, err := r.e.Row(t.Context(), "e", old.ID); err == nil {
+		t.Errorf("the old id stays: %+v", row)
+	}
+}
+
 // TestFactsMove pins that a fact belongs to the thing, and that what refers to it under the new id
 // is not undefined meanwhile.
 func TestFactsMove(t *testing.T) {

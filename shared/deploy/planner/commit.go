@@ -34,7 +34,8 @@ const (
 // that a worker has changed since they were read are planned again, until all are written. plan is
 // scheduleChanges or scheduleStays.
 //
-// The first commit writes everything but conflicting rows; later commits write these. After a crash
+// The first commit writes everything but conflicting and moved rows; later commits write these. A
+// moved row is removed by a commit after the one that stores its state elsewhere. After a crash
 // in between, outbox entries are still stored and request the rest of the work. A release is not
 // complete, and the next planner finishes it. A request was not answered. Notices are sent last, so
 // that a notified worker finds its work. If notices are lost, a sweep sends them again.
@@ -67,7 +68,9 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 		}
 	}
 	rows, conflicts := c.Rows, false
+	var last []state.Row
 	for {
+		c.Rows, last = p.moves.takeFirst(c.Rows, last)
 		now := p.pl.Clock.Now()
 		c.Until = now.Add(planLease)
 		done, err := p.commits.write(ctx, p.env.Name, c)
@@ -108,7 +111,7 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 			}
 		}
 		p.inOrder(c.Rows)
-		if len(c.Rows)+len(c.DropOutbox) == 0 {
+		if len(c.Rows)+len(c.DropOutbox)+len(last) == 0 {
 			break
 		}
 	}

@@ -273,6 +273,26 @@ func (m *moves) first() (int, []Move) {
 	return len(list), list[:min(len(list), maxMoves)]
 }
 
+// takeFirst returns the rows of the next commit, and the rows that a later commit removes: a moved row
+// stays until the row that takes over is stored, so that no state is lost by a crash in between.
+func (m *moves) takeFirst(rows, wait []state.Row) (now, last []state.Row) {
+	if len(m.to) == 0 {
+		return rows, nil
+	}
+	last = wait
+	for i := range rows {
+		if rows[i].Gone && m.to[rows[i].ID] != "" {
+			last = append(last, rows[i])
+		} else {
+			now = append(now, rows[i])
+		}
+	}
+	if len(now) == 0 {
+		return last, nil
+	}
+	return now, last
+}
+
 // moveAgain plans moves again if another writer has changed their rows since they were read. It
 // returns the rows to write for them; first is the revision of rows that were new.
 func moveAgain(

@@ -92,7 +92,7 @@ func checkAsked(r *run, t *task, c *state.Commit, b before) {
 		// run has been abandoned since.
 		waits := isRunning(r, row) || t.books.sawRunning[id] || row.Blocked == state.BlockedYes ||
 			row.Blocked == state.NeedsPerson || row.Compliance == state.Undefined || row.Orphaned
-		if row.Ticket() == 0 && !waits {
+		if row.Ticket() == 0 && !waits && !leavesAs(r.books.released, id) {
 			r.violate("D7", "%s is to retry what has failed, and leaves %s out", t.name, id)
 		}
 	}

@@ -89,16 +89,22 @@ func isMoved(r *run, id resource.ID) bool {
 	return id.Type() == typeLabel && r.state.read(env).rows[relabelled(id)] != nil
 }
 
+// leavesAs reports whether a version has the object of a resource under another id.
+func leavesAs(c *content, id resource.ID) bool {
+	if c == nil {
+		return false
+	}
+	now := c.entryOf(id)
+	return now != "" && now != id
+}
+
 // checkMoves checks invariant T1: an object that another id of the version manages is not removed.
 func checkMoves(r *run, t *task, e *environment, c *state.Commit) {
 	for _, id := range c.Next {
 		row := e.rows[id]
-		if row == nil || !row.Removing || r.books.released == nil {
-			continue
-		}
-		if now := r.books.released.entryOf(id); now != "" && now != id {
+		if row != nil && row.Removing && leavesAs(r.books.released, id) {
 			r.violate("T1", "%s starts to purge %s, and version %d has its thing as %s", t.name, id,
-				r.books.released.number, now)
+				r.books.released.number, r.books.released.entryOf(id))
 		}
 	}
 }
