@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -65,6 +67,36 @@ func TestDiscover(t *testing.T) {
 			deploy.DiscoveryQuery{Type: typ, Agent: "a"})
 		if !fault.Is(err, kind) {
 			t.Errorf("%s: %v", typ, err)
+		}
+	}
+}
+
+// TestDiscoveryEndsWithItsCaller pins that the end of the caller is not reported as a failure of the
+// handler.
+func TestDiscoveryEndsWithItsCaller(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	over := fault.New(fault.Timeout, "", "the time is over")
+	for why, begin := range map[string]func() (context.Context, func()){
+		"the caller gives up": func() (context.Context, func()) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			return ctx, func() { cancel(over) }
+		},
+		"its limit is shorter than the handler's": func() (context.Context, func()) {
+			ctx, cancel := patience.WithTimeout(t.Context(), time.Millisecond)
+			t.Cleanup(cancel)
+			return ctx, func() { <-ctx.Done() }
+		},
+	} {
+		ctx, end := begin()
+		r.e.Handlers["t::T"] = lister{
+			clever{handler: handler{r.w}, list: func(func(provider.Found) error) error {
+				end()
+				return errors.New("interrupted")
+			}}}
+		_, err := r.e.Discover(ctx, "e", deploy.DiscoveryQuery{Type: "t::T", Agent: "a"})
+		if !fault.Is(err, fault.Timeout) || strings.Contains(err.Error(), "answer") {
+			t.Errorf("%s: %v", why, err)
 		}
 	}
 }

@@ -377,8 +377,8 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *run.Session,
 			Strict:    d.strict,
 			Scheduled: d.scheduledOf, Late: func() bool { return d.late(ctx) }}
 		err := x.Execute(ctx)
-		if err == nil {
-			err = cut(ctx) // the read may have been interrupted
+		if over := cut(ctx); over != nil {
+			err = over // the read may have been interrupted
 		}
 		if err != nil {
 			return nil, nil, err

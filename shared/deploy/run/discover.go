@@ -49,7 +49,10 @@ func (n *Runner) List(ctx context.Context, env string, typ *schema.Compiled, age
 	if ok && got.err != nil {
 		x.fail(r, got.err)
 	}
-	if r.Over() {
+	switch {
+	case x.lost != nil:
+		return nil, fault.Wrap(fault.Unknown, "discover "+typ.Name, x.lost)
+	case r.Over():
 		return nil, fault.New(fault.Unavailable, "discover "+typ.Name, "%s", r.Reason)
 	}
 	return got.found, nil

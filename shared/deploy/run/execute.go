@@ -41,7 +41,7 @@ type Executor struct {
 	// fails, no further call is made.
 	Cover func(ctx context.Context, limit time.Duration) error
 
-	lost   error // the error of Cover
+	lost   error // the error of Cover, or the end of the caller of a dry run
 	broken error // the error of the store between two calls of one run
 }
 
@@ -195,21 +195,40 @@ func (x *Executor) within(
 	if x.lost != nil {
 		return x.lost
 	}
-	if x.Dry { // a dry run ends with its caller
-		if err := ctx.Err(); err != nil {
-			return fault.Wrap(fault.KindOf(context.Cause(ctx)), "", context.Cause(ctx))
-		}
-		if left, limited := patience.Left(ctx); limited {
-			limit = min(limit, left)
-		}
-		return x.Runner.Caller.Call(ctx, limit, func(own context.Context) {
+	if x.Dry {
+		return x.withinCaller(ctx, limit, f)
+	}
+	return x.Runner.Caller.Call(ctx, limit, f)
+}
+
+// withinCaller makes one call of a dry run, which ends with its caller. That end is no failure of the
+// handler: the result of the call is discarded, and no further call is made.
+func (x *Executor) withinCaller(
+	ctx context.Context, limit time.Duration, f func(ctx context.Context),
+) error {
+	left, limited := patience.Left(ctx)
+	limited = limited && left < limit
+	if limited {
+		limit = left
+	}
+	err := ctx.Err()
+	if err == nil {
+		err = x.Runner.Caller.Call(ctx, limit, func(own context.Context) {
 			own, cancel := context.WithCancel(own)
 			defer cancel()
 			defer context.AfterFunc(ctx, cancel)()
 			f(own)
 		})
 	}
-	return x.Runner.Caller.Call(ctx, limit, f)
+	if limited && fault.Is(err, fault.Timeout) {
+		<-ctx.Done() // it has the same limit
+	}
+	if ctx.Err() != nil {
+		cause := context.Cause(ctx)
+		x.lost = fault.Wrap(fault.KindOf(cause), "", cause)
+		return x.lost
+	}
+	return err
 }
 
 // limit returns how long one call may take.
