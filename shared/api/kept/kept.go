@@ -31,6 +31,7 @@ type Plan struct {
 	Environment string
 	Home        string // where the environment is, for people
 	HomeID      string // identifies that home; "": it did not exist yet
+	Project     string // directory whose virtual environment runs the handlers; "": none is needed
 	Last        int    // the highest version stored
 	Released    int    // the version in force
 	Compare     deploy.CompareOptions
@@ -63,6 +64,7 @@ type keptPlan struct {
 	Environment string           `json:"environment"`
 	Home        string           `json:"home"`
 	HomeID      string           `json:"home_id,omitempty"`
+	Project     string           `json:"project,omitempty"`
 	Last        int              `json:"last"`
 	Released    int              `json:"released"`
 	Read        bool             `json:"read"`
@@ -80,8 +82,8 @@ func (k *Plan) Write(to io.Writer) error {
 		return err
 	}
 	h := keptPlan{Format: keptFormat, Made: k.Made.UTC(), Program: k.Program,
-		Environment: k.Environment, Home: k.Home, HomeID: k.HomeID, Last: k.Last,
-		Released: k.Released, Read: k.Compare.Read, Whole: k.Compare.Whole,
+		Environment: k.Environment, Home: k.Home, HomeID: k.HomeID, Project: k.Project,
+		Last: k.Last, Released: k.Released, Read: k.Compare.Read, Whole: k.Compare.Whole,
 		Bundle: exports.BundleOf(k.Export, p), Blobs: []files.FileSize{},
 		Files: slices.Sorted(maps.Keys(k.Export.Model.Files))}
 	blobs := files.BlobsOf(k.Export.Model, p)

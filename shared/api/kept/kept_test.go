@@ -50,6 +50,7 @@ func keptModel(n int) *Plan {
 		Program:     "p",
 		Environment: "e",
 		Home:        "/h",
+		Project:     "/h/site",
 		Last:        3,
 		Released:    2,
 		Compare:     deploy.CompareOptions{Read: true},

@@ -69,7 +69,7 @@ func Read(
 			Open: z.Open}
 	}
 	return &Plan{Made: h.Made, Program: h.Program, Environment: h.Environment, Home: h.Home,
-		HomeID: h.HomeID, Last: h.Last, Released: h.Released,
+		HomeID: h.HomeID, Project: h.Project, Last: h.Last, Released: h.Released,
 		Compare: deploy.CompareOptions{Read: h.Read, Whole: h.Whole}, Export: x,
 		Planned: k.planned}, nil
 }

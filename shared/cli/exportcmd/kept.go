@@ -100,7 +100,7 @@ func (p *PlanFiles) keep(
 	}
 	x.Expect = now.state
 	k := &api.Kept{Made: time.Now(), Program: platform.Build(), Environment: p.Env, Home: p.Where(),
-		HomeID: id, Last: now.at.Last, Released: now.at.Released, Compare: opts, Export: x,
+		HomeID: id, Project: p.Docs.HandlersDir(), Last: now.at.Last, Released: now.at.Released, Compare: opts, Export: x,
 		Planned: now.planned}
 	tmp, err := os.CreateTemp(filepath.Dir(file), ".southbound-plan-*") // mode 0600
 	if err != nil {
@@ -188,6 +188,9 @@ func (e *Exporter) applyKeptNow(ctx context.Context, path string, f exportFlags)
 	if err != nil {
 		return input.CutShort(ctx, err)
 	}
+	if home.IsDir(k.Project) { // on another machine it may not exist
+		e.Docs.Handled = k.Project
+	}
 	if err := e.Locate(""); err != nil {
 		return err
 	}
@@ -232,6 +235,7 @@ func (e *Exporter) applyKeptNow(ctx context.Context, path string, f exportFlags)
 	if err != nil {
 		return input.CutShort(ctx, err)
 	}
+	e.Docs.NoteProject()
 	e.Remember("")
 	return e.exported(ctx, out, of, f, began)
 }

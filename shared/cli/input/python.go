@@ -17,10 +17,22 @@ const pythonVariable = "SOUTHBOUND_PYTHON"
 // last. Commands without a path find its virtual environment there.
 const projectFile = "project"
 
+// HandlersDir returns the absolute directory of the loaded model with handlers in Python; "": there
+// is none.
+func (d *Documents) HandlersDir() string {
+	if d.Handled == "" {
+		return ""
+	}
+	dir, err := filepath.Abs(dirOf(d.Handled))
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
 // NoteProject records the project that was exported, if it has handlers.
 func (d *Documents) NoteProject() {
-	dir, err := filepath.Abs(dirOf(d.Handled))
-	if err == nil && d.Handled != "" && !d.Remote() {
+	if dir := d.HandlersDir(); dir != "" && !d.Remote() {
 		_ = os.WriteFile(filepath.Join(d.Data, projectFile), []byte(dir+"\n"), 0o600)
 	}
 }
