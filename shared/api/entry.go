@@ -19,6 +19,8 @@ import (
 	"southbound/shared/api/kept"
 	"southbound/shared/api/lines"
 	"southbound/shared/api/ordering"
+	"southbound/shared/api/paging"
+	"southbound/shared/api/parameters"
 	"southbound/shared/api/previews"
 	"southbound/shared/api/problem"
 	"southbound/shared/api/resources"
@@ -94,6 +96,10 @@ type (
 	Resource         = resources.Resource
 	Sent             = files.Sent
 	StatusLine       = lines.StatusLine
+	AgentsQuery      = agents.Query
+	PageQuery        = paging.Query
+	ParametersQuery  = parameters.Query
+	ResourcesQuery   = resources.Query
 	Type             = types.Type
 	Upload           = files.Upload
 	ValidLine        = lines.ValidLine
@@ -101,6 +107,9 @@ type (
 	Work             = resources.Work
 	Wrong            = problem.Wrong
 )
+
+// Page is a part of a list.
+type Page[T any] = paging.Page[T]
 
 const (
 	AuthBearer = wire.AuthBearer

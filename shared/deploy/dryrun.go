@@ -46,7 +46,7 @@ func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only stat
 	if err != nil {
 		return DryRun{}, err
 	}
-	status, err := e.client().WithStatus(ctx, env, only.Status)
+	status, err := e.client().InState(ctx, env, only)
 	if err != nil {
 		return DryRun{}, err
 	}

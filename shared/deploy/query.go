@@ -267,6 +267,13 @@ func (e *Engine) EachRow(
 	})
 }
 
+// FindRows returns a page of the rows that match.
+func (e *Engine) FindRows(
+	ctx context.Context, env string, q state.RowQuery,
+) (state.RowPage, error) {
+	return e.client().FindRows(ctx, env, q)
+}
+
 // Neighbours returns the direct requirements and the direct dependants of a resource, according to
 // the graph in force.
 func (e *Engine) Neighbours(

@@ -63,6 +63,7 @@ type Message struct {
 type ActionQuery struct {
 	Resource resource.ID
 	Agent    string
+	Set      string // actions of the resources that are in this set now
 	Version  int
 	Action   state.ActionKind
 	Outcome  state.Status

@@ -28,6 +28,7 @@ type actionsIn struct {
 	Cursor   string    `query:"cursor" minLength:"1" maxLength:"100" doc:"value of next of the previous page: only actions with a smaller id"`
 	Resource string    `query:"resource" minLength:"1" maxLength:"4096" doc:"actions of the resource with this id"`
 	Agent    string    `query:"agent" minLength:"1" maxLength:"255"`
+	Set      string    `query:"set" minLength:"1" maxLength:"1000" doc:"actions of the resources that are in this set now"`
 	Version  int       `query:"version" minimum:"0" maximum:"2147483647" doc:"actions for this version; 0: for any"`
 	Action   string    `query:"action" enum:"deploy,repair,dryrun"`
 	Outcome  string    `query:"outcome" enum:"deployed,failed,skipped,blocked,undefined,available,deploying,orphaned,non_compliant,unavailable"`
@@ -41,7 +42,7 @@ type actionsIn struct {
 
 // query returns the query that the parameters define.
 func (i *actionsIn) query() ActionQuery {
-	return ActionQuery{Resource: resource.ID(i.Resource), Agent: i.Agent, Version: i.Version,
+	return ActionQuery{Set: i.Set, Resource: resource.ID(i.Resource), Agent: i.Agent, Version: i.Version,
 		Action: state.ActionKind(i.Action), Outcome: state.Status(i.Outcome),
 		After: i.After, Before: i.Cursor, Since: i.Since, Until: i.Until, Level: levelOf(i.Level),
 		Text: i.Text, Notable: i.Notable, Limit: i.Limit.Limit}

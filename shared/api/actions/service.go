@@ -8,6 +8,7 @@ import (
 	"southbound/shared/api/paging"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
 
 // Actions implements Home.
@@ -21,7 +22,11 @@ func (s *Service) Actions(ctx context.Context, env string, q ActionQuery) ([]Act
 func (s *Service) read(
 	ctx context.Context, env string, q ActionQuery,
 ) ([]Action, string, error) {
-	found, err := s.Env.Engine.State.Actions(ctx, env, state.ActionQuery{Resource: q.Resource,
+	of, err := s.inSet(ctx, env, q.Set)
+	if err != nil || q.Set != "" && len(of) == 0 {
+		return nil, "", err
+	}
+	found, err := s.Env.Engine.State.Actions(ctx, env, state.ActionQuery{Of: of, Resource: q.Resource,
 		Agent: q.Agent, Version: q.Version, Action: q.Action, Outcome: q.Outcome,
 		After: q.After, Before: q.Before, Since: q.Since, Until: q.Until, Level: q.Level,
 		Text: q.Text, Notable: q.Notable,
@@ -68,6 +73,24 @@ func (s *Service) ActionsPage(
 		}
 	}
 	return p.Page, nil
+}
+
+// inSet returns the resources of a set; nil if it has no name.
+func (s *Service) inSet(
+	ctx context.Context, env string, set string,
+) (map[resource.ID]bool, error) {
+	if set == "" {
+		return nil, nil
+	}
+	filter, err := state.ParseFilter([]string{"set=" + set})
+	if err != nil {
+		return nil, err
+	}
+	out := map[resource.ID]bool{}
+	return out, s.Env.Engine.EachRow(ctx, env, filter, func(r *state.Row) error {
+		out[r.ID] = true
+		return nil
+	})
 }
 
 type Service struct{ Env *environments.Service }

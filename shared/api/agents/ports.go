@@ -1,11 +1,17 @@
 package agents
 
-import "context"
+import (
+	"context"
+
+	"southbound/shared/api/paging"
+)
 
 // Reader reads agents.
 type Reader interface {
 	// Agents returns the agents by name.
 	Agents(ctx context.Context, env string) ([]Agent, error)
+	// AgentsPage returns a page of the agents. It is sorted by name or name.desc.
+	AgentsPage(ctx context.Context, env string, q Query) (paging.Page[Agent], error)
 }
 
 // Operator acts on agents.

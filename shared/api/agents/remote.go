@@ -3,8 +3,10 @@ package agents
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	"southbound/shared/api/client"
+	"southbound/shared/api/paging"
 	"southbound/shared/api/wire"
 )
 
@@ -13,6 +15,19 @@ type Remote struct{ *client.Conn }
 // Agents implements Home.
 func (c Remote) Agents(ctx context.Context, env string) ([]Agent, error) {
 	return client.AllIn[Agent](ctx, c.Conn, env, "agents")
+}
+
+// AgentsPage implements Home.
+func (c Remote) AgentsPage(
+	ctx context.Context, env string, q Query,
+) (paging.Page[Agent], error) {
+	v := q.Values()
+	client.Set(v, "name", q.Name)
+	client.Set(v, "transport", q.Transport)
+	if q.Paused != nil {
+		v.Set("paused", strconv.FormatBool(*q.Paused))
+	}
+	return client.Page[Agent](ctx, c.Conn, env, "agents", v)
 }
 
 // Pause implements Home.

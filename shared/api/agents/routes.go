@@ -14,11 +14,22 @@ func Routes(r *server.Router, s *Service) {
 	type listIn struct {
 		server.InEnvironment
 		paging.KeyPaging
+		paging.Counting
+		Sort      string `query:"sort" pattern:"^name(\\.(asc|desc))?$"`
+		Name      string `query:"name" minLength:"1" maxLength:"255" doc:"a part of the name, in any case"`
+		Transport string `query:"transport" minLength:"1" maxLength:"255"`
+		Paused    string `query:"paused" enum:"true,false"`
 	}
 	server.Register(r, http.MethodGet, server.EnvironmentPath+"/agents", "agents",
 		"Agents, by name",
 		func(ctx context.Context, i *listIn) (*server.Out[paging.Page[Agent]], error) {
-			return server.Answer(s.AgentsPage(ctx, i.Env, i.KeyPaging))
+			q := Query{paging.Query{Sort: i.Sort, Cursor: i.Cursor, Limit: i.Limit.Limit,
+				Count: i.Count}, i.Name, i.Transport, nil}
+			if i.Paused != "" {
+				paused := i.Paused == "true"
+				q.Paused = &paused
+			}
+			return server.Answer(s.AgentsPage(ctx, i.Env, q))
 		})
 	server.Register(r, http.MethodPost, server.EnvironmentPath+"/pause", "pause",
 		"Pause or resume agents",

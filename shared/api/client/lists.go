@@ -118,6 +118,22 @@ func AllIn[T any](ctx context.Context, c *Conn, env, what string) ([]T, error) {
 	return out, err
 }
 
+// Page returns a page of a list of an environment.
+func Page[T any](
+	ctx context.Context, c *Conn, env, what string, q url.Values,
+) (paging.Page[T], error) {
+	var page paging.Page[T]
+	err := c.Call(ctx, http.MethodGet, wire.EnvironmentPath(env, what)+"?"+q.Encode(), nil, &page)
+	return page, err
+}
+
+// Set sets a parameter of a request, unless its value is empty.
+func Set(q url.Values, name, value string) {
+	if value != "" {
+		q.Set(name, value)
+	}
+}
+
 func All[T any](ctx context.Context, c *Conn, path string) ([]T, error) {
 	var out []T
 	err := Each(ctx, c, path, url.Values{"limit": {strconv.Itoa(paging.MaxItems)}}, func(v *T) error {

@@ -126,6 +126,9 @@ func (s *Service) RunJob(
 		return s.Env.Engine.Preview(ctx, job.Environment, x, opts)
 	}
 	only, err := state.ParseFilter(job.Filter)
+	if err == nil {
+		err = only.Stored()
+	}
 	if err != nil {
 		return deploy.DryRun{}, err
 	}

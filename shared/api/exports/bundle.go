@@ -151,6 +151,9 @@ func Unbundle(
 		return deploy.Export{}, err
 	}
 	target, err := state.ParseFilter(b.Target)
+	if err == nil {
+		err = target.Stored()
+	}
 	if err != nil {
 		return deploy.Export{}, err
 	}

@@ -98,9 +98,8 @@ func (s *Service) folded(
 	}
 	c := newCollector(g, q)
 	err = s.Env.Engine.EachRow(ctx, env, filter, func(r *state.Row) error {
-		status := statusOf(r, claimed)
-		if filter.Status == "" || status == filter.Status {
-			c.add(r, status, false)
+		if filter.Live(r, claimed.Running[r.ID]) {
+			c.add(r, statusOf(r, claimed), false)
 		}
 		return nil
 	})

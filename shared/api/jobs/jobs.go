@@ -108,7 +108,11 @@ func errNoJob() error {
 func (s *Service) AskJob(
 	ctx context.Context, env, id string, job comparisons.ReadJob,
 ) (JobState, error) {
-	if _, err := state.ParseFilter(job.Filter); err != nil {
+	filter, err := state.ParseFilter(job.Filter)
+	if err == nil {
+		err = filter.Stored()
+	}
+	if err != nil {
 		return JobState{}, err
 	}
 	// The file with the request is stored before the record that names it, and the record before

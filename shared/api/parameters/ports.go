@@ -3,6 +3,7 @@ package parameters
 import (
 	"context"
 
+	"southbound/shared/api/paging"
 	"southbound/shared/deploy/state"
 )
 
@@ -10,6 +11,9 @@ import (
 type Reader interface {
 	// Parameters returns parameters, or facts.
 	Parameters(ctx context.Context, env string, facts bool) ([]state.Parameter, error)
+	// ParametersPage returns a page of the parameters, sorted by name or name.desc, or of the facts,
+	// sorted by resource and name.
+	ParametersPage(ctx context.Context, env string, q Query) (paging.Page[state.Parameter], error)
 	// Parameter returns a parameter of the environment; NotFound if it does not exist.
 	Parameter(ctx context.Context, env, name string) (state.Parameter, error)
 	// ParameterHistory returns the changes of a parameter, the newest first, as far back as actions

@@ -44,6 +44,19 @@ func (c Remote) Parameters(
 	return client.AllIn[state.Parameter](ctx, c.Conn, env, what)
 }
 
+// ParametersPage implements Home.
+func (c Remote) ParametersPage(
+	ctx context.Context, env string, q Query,
+) (paging.Page[state.Parameter], error) {
+	v, what := q.Values(), "parameters"
+	client.Set(v, "prefix", q.Prefix)
+	if q.Facts {
+		what = "facts"
+		client.Set(v, "resource", string(q.Resource))
+	}
+	return client.Page[state.Parameter](ctx, c.Conn, env, what, v)
+}
+
 // Parameter implements Home.
 func (c Remote) Parameter(ctx context.Context, env, name string) (state.Parameter, error) {
 	return client.Ask[state.Parameter](ctx, c.Conn, http.MethodGet, parameterPath(env, name), nil)

@@ -11,6 +11,7 @@ import (
 	"southbound/shared/api/server"
 	"southbound/shared/api/wire"
 	"southbound/shared/deploy/state"
+	"southbound/shared/resource"
 )
 
 // InNamed holds the parameters of a request about a parameter.
@@ -42,21 +43,42 @@ func changeKeys(list []state.ParameterChange) []string {
 	return keys
 }
 
+// ListIn selects a page of parameters or of facts.
+type ListIn struct {
+	paging.KeyPaging
+	paging.Counting
+	Sort   string `query:"sort" pattern:"^name(\\.(asc|desc))?$"`
+	Prefix string `query:"prefix" minLength:"1" maxLength:"4096" doc:"of the name"`
+}
+
+// query returns the query that the parameters define.
+func (i *ListIn) query() Query {
+	return Query{Query: paging.Query{Sort: i.Sort, Cursor: i.Cursor, Limit: i.Limit.Limit,
+		Count: i.Count}, Prefix: i.Prefix}
+}
+
 // Routes serves parameters and facts.
 func Routes(r *server.Router, s *Service) {
 	type listIn struct {
 		server.InEnvironment
-		paging.KeyPaging
+		ListIn
+	}
+	type factsIn struct {
+		server.InEnvironment
+		ListIn
+		Resource string `query:"resource" minLength:"1" maxLength:"4096" doc:"facts of the resource with this id"`
 	}
 	server.Register(r, http.MethodGet, server.EnvironmentPath+"/parameters", "parameters",
 		"Parameters, by name",
 		func(ctx context.Context, i *listIn) (*server.Out[paging.Page[state.Parameter]], error) {
-			return server.Answer(s.ParametersPage(ctx, i.Env, false, i.KeyPaging))
+			return server.Answer(s.ParametersPage(ctx, i.Env, i.query()))
 		})
 	server.Register(r, http.MethodGet, server.EnvironmentPath+"/facts", "facts",
 		"Facts, by resource and name",
-		func(ctx context.Context, i *listIn) (*server.Out[paging.Page[state.Parameter]], error) {
-			return server.Answer(s.ParametersPage(ctx, i.Env, true, i.KeyPaging))
+		func(ctx context.Context, i *factsIn) (*server.Out[paging.Page[state.Parameter]], error) {
+			q := i.query()
+			q.Facts, q.Resource = true, resource.ID(i.Resource)
+			return server.Answer(s.ParametersPage(ctx, i.Env, q))
 		})
 	server.Register(r, http.MethodGet, oneParameter, "parameter", "One parameter",
 		func(ctx context.Context, i *InNamed) (*server.Out[state.Parameter], error) {

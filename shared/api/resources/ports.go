@@ -3,6 +3,7 @@ package resources
 import (
 	"context"
 
+	"southbound/shared/api/paging"
 	"southbound/shared/resource"
 )
 
@@ -10,6 +11,10 @@ import (
 type Reader interface {
 	// Resources calls f for every resource that matches, in order of id, until f returns an error.
 	Resources(ctx context.Context, env string, filter []string, f func(*Resource) error) error
+	// ResourcesPage returns a page of the resources that match. It is sorted by id, id.desc, or
+	// status: the worst first, then by id. In that order a running resource stands at the status
+	// that it had before the run.
+	ResourcesPage(ctx context.Context, env string, q Query) (paging.Page[Resource], error)
 	// Resource returns one resource.
 	Resource(ctx context.Context, env string, id resource.ID) (Detail, error)
 	// Health returns the unhealthy resources.

@@ -29,6 +29,15 @@ func (c Remote) Resources(
 		url.Values{"filter": filter, "limit": {strconv.Itoa(paging.MaxItems)}}, f)
 }
 
+// ResourcesPage implements Home.
+func (c Remote) ResourcesPage(
+	ctx context.Context, env string, q Query,
+) (paging.Page[Resource], error) {
+	v := q.Values()
+	v["filter"] = q.Filter
+	return client.Page[Resource](ctx, c.Conn, env, "resources", v)
+}
+
 // Resource implements Home.
 func (c Remote) Resource(ctx context.Context, env string, id resource.ID) (Detail, error) {
 	return client.Ask[Detail](ctx, c.Conn, http.MethodGet,

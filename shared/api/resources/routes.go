@@ -13,10 +13,11 @@ import (
 // Routes serves resources, and schedules work on them.
 func Routes(r *server.Router, s *Service) {
 	server.Register(r, http.MethodGet, server.EnvironmentPath+"/resources", "resources",
-		"Resources, in order of id",
+		"Resources, in order of id unless sorted otherwise",
 		func(ctx context.Context, i *resourcesIn) (*server.Out[paging.Page[Resource]], error) {
 			return server.Answer(s.ResourcesPage(ctx, i.Env,
-				Query{Filter: i.Filter, Cursor: i.Cursor, Limit: i.Limit.Limit}))
+				Query{paging.Query{Sort: i.Sort, Cursor: i.Cursor, Limit: i.Limit.Limit,
+					Count: i.Count}, i.Filter}))
 		})
 	server.Register(r, http.MethodGet, server.EnvironmentPath+"/health", "health",
 		"Problems, causes first",
@@ -67,7 +68,7 @@ func Routes(r *server.Router, s *Service) {
 type workIn struct {
 	server.InEnvironment
 	Body struct {
-		Filter      []string `json:"filter,omitempty" maxItems:"20000" doc:"all terms must match, of several agent= any; other keys and an id at most once"`
+		Filter      []string `json:"filter,omitempty" maxItems:"20000" doc:"as the filter of resources, without deploying="`
 		RetryFailed bool     `json:"retry_failed,omitempty"`
 	}
 }
@@ -75,8 +76,10 @@ type workIn struct {
 type resourcesIn struct {
 	server.InEnvironment
 	paging.Limit
-	Cursor string   `query:"cursor" minLength:"1" maxLength:"4096" doc:"value of next of the previous page: an id"`
-	Filter []string `query:"filter,explode" maxItems:"20" nullable:"false" doc:"all terms must match, of several agent= any; other keys and an id at most once"`
+	paging.Counting
+	Sort   string   `query:"sort" pattern:"^(id(\\.(asc|desc))?|status)$" doc:"status: the worst first, then by id"`
+	Cursor string   `query:"cursor" minLength:"1" maxLength:"4120" doc:"value of next of the previous page"`
+	Filter []string `query:"filter,explode" maxItems:"20" nullable:"false" doc:"all keys must match: type=, set=, deploying=, an id or a glob at most once; any of several agent=, status=, compliance=, last_run=, blocked=; all of several reason~=, id~=, parts of the text in any case"`
 }
 
 // maxNamed is how many blocked resources an answer names.

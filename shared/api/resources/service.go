@@ -21,6 +21,9 @@ func (s *Service) Schedule(ctx context.Context, env string, w Work) (int, error)
 	if err != nil {
 		return 0, err
 	}
+	if err := filter.Stored(); err != nil {
+		return 0, err
+	}
 	act, do := environments.ActDeploy, s.Env.Engine.Deploy
 	if w.Repair {
 		act, do = environments.ActRepair, s.Env.Engine.Repair
@@ -135,7 +138,7 @@ func (s *Service) Resources(
 	}
 	return s.Env.Engine.EachRow(ctx, env, parsed, func(r *state.Row) error {
 		l := resourceOf(r, &claimed)
-		if parsed.Status != "" && l.Status != parsed.Status {
+		if !parsed.Live(r, l.Deploying) {
 			return nil
 		}
 		return f(&l)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"southbound/shared/api/document"
+	"southbound/shared/api/paging"
 	"southbound/shared/deploy"
 	"southbound/shared/resource"
 )
@@ -12,6 +13,8 @@ import (
 type Reader interface {
 	// Versions returns the stored versions, ascending.
 	Versions(ctx context.Context, env string) ([]Version, error)
+	// VersionsPage returns a page of the stored versions, sorted by version or version.desc.
+	VersionsPage(ctx context.Context, env string, q paging.Query) (paging.Page[Version], error)
 	// Compare returns the changes from one stored version to another, without reading reality. If
 	// the first version is in force, Compare also returns why the release of the other would be
 	// rejected.

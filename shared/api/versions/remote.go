@@ -9,6 +9,7 @@ import (
 
 	"southbound/shared/api/client"
 	"southbound/shared/api/document"
+	"southbound/shared/api/paging"
 	"southbound/shared/api/results"
 	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
@@ -20,6 +21,13 @@ type Remote struct{ *client.Conn }
 // Versions implements Home.
 func (c Remote) Versions(ctx context.Context, env string) ([]Version, error) {
 	return client.AllIn[Version](ctx, c.Conn, env, "versions")
+}
+
+// VersionsPage implements Home.
+func (c Remote) VersionsPage(
+	ctx context.Context, env string, q paging.Query,
+) (paging.Page[Version], error) {
+	return client.Page[Version](ctx, c.Conn, env, "versions", q.Values())
 }
 
 // Compare implements Home.

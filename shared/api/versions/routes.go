@@ -18,12 +18,15 @@ import (
 // Routes serves the stored versions.
 func Routes(r *server.Router, s *Service) {
 	server.Register(r, http.MethodGet, server.EnvironmentPath+"/versions", "versions",
-		"Versions, ascending",
+		"Versions, ascending unless sorted otherwise",
 		func(ctx context.Context, i *struct {
 			server.InEnvironment
 			paging.Paging
+			paging.Counting
+			Sort string `query:"sort" pattern:"^version(\\.(asc|desc))?$" doc:"version.desc: the newest first"`
 		}) (*server.Out[paging.Page[Version]], error) {
-			return server.Answer(s.VersionsPage(ctx, i.Env, i.Paging))
+			return server.Answer(s.VersionsPage(ctx, i.Env, paging.Query{Sort: i.Sort,
+				Cursor: i.Cursor, Limit: i.Limit.Limit, Count: i.Count}))
 		})
 	server.Register(r, http.MethodPost, server.EnvironmentPath+"/diffs", "compareVersions",
 		"Differences of two stored versions", func(ctx context.Context, i *struct {

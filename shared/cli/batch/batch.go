@@ -60,7 +60,7 @@ func (f *Flags) Checked() error {
 			WithHint("add --batch, such as --batch 1,100%%")
 	}
 	filter, err := state.ParseFilter(f.Gate)
-	if err == nil && filter.Status != "" {
+	if err == nil && filter.OfState() {
 		err = fault.New(fault.Usage, "", "--gate asks for the status deployed itself").
 			WithHint("leave out status=")
 	}

@@ -10,6 +10,7 @@ import (
 	"southbound/shared/cli/home"
 	"southbound/shared/cli/output"
 	"southbound/shared/cli/work"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 )
@@ -153,17 +154,14 @@ func (v *Waves) AgentsOf(ctx context.Context, filter []string) ([]string, error)
 // unwell counts the unhealthy resources that match. Terms about the status are dropped: they apply
 // to the status before the work.
 func (v *Waves) unwell(ctx context.Context, terms []string) (int, error) {
-	terms = slices.DeleteFunc(slices.Clone(terms),
-		func(t string) bool { return strings.HasPrefix(t, "status=") })
-	n := 0
+	terms = state.WithoutState(terms)
 	for _, s := range api.Unhealthy() {
-		if err := v.Home.Resources(ctx, v.Env, append(slices.Clip(terms), "status="+string(s)),
-			func(*api.Resource) error {
-				n++
-				return nil
-			}); err != nil {
-			return n, err
-		}
+		terms = append(terms, "status="+string(s))
 	}
-	return n, nil
+	n := 0
+	err := v.Home.Resources(ctx, v.Env, terms, func(*api.Resource) error {
+		n++
+		return nil
+	})
+	return n, err
 }

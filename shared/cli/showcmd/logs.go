@@ -28,7 +28,7 @@ type logFlags struct {
 	follow, all                bool
 	limit, version             int
 	level, text, agent, action string
-	outcome, since, until      string
+	outcome, since, until, set string
 }
 
 // LogCommands is logs: it shows actions.
@@ -73,6 +73,8 @@ func (l *LogCommands) LogsCommand() *cobra.Command {
 		strings.Join(levels, ", "))
 	fl.StringVar(&f.text, "text", "", "only actions with a log line that contains this text")
 	fl.StringVar(&f.agent, "agent", "", "only actions of this agent")
+	fl.StringVar(&f.set, "set", "",
+		"only actions of the resources that are in this set now")
 	fl.IntVar(&f.version, "version", 0, "only actions of this version")
 	fl.StringVar(&f.action, "action", "", "only this kind: deploy, repair, dryrun")
 	fl.StringVar(&f.outcome, "outcome", "",
@@ -88,7 +90,7 @@ func (l *LogCommands) LogsCommand() *cobra.Command {
 // query makes a query from flags and arguments.
 func (f *logFlags) query(args []string, now time.Time) (api.ActionQuery, error) {
 	q := api.ActionQuery{Limit: f.limit, Level: provider.Level(strings.ToUpper(f.level)),
-		Text: f.text, Agent: f.agent, Version: f.version,
+		Text: f.text, Agent: f.agent, Set: f.set, Version: f.version,
 		Action: state.ActionKind(f.action), Outcome: state.Status(f.outcome),
 		Notable: !f.all && f.level == "" && f.text == "" && f.action == "" && f.outcome == ""}
 	if f.level != "" && !slices.Contains(levels, strings.ToLower(f.level)) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"southbound/shared/api"
 	"southbound/shared/cli/home"
 	"southbound/shared/cli/output"
 	"southbound/shared/cli/usage"
@@ -112,25 +113,40 @@ func (c *ParameterCommands) setParameter(ctx context.Context, args []string) err
 // ListCommands are the commands that list parameters and facts.
 func (c *ParameterCommands) ListCommands() []*cobra.Command {
 	none := usage.ExactArgs(0, "nothing more")
-	return []*cobra.Command{
+	ps, facts := api.ParametersQuery{}, api.ParametersQuery{Facts: true}
+	all := []*cobra.Command{
 		{Use: "parameters", Short: "List parameters", Args: none,
-			Example: "  southbound parameters\n  southbound parameters --json",
+			Example: "  southbound parameters\n  southbound parameters --prefix net. --json",
 			RunE: c.Reading(func(ctx context.Context, _ []string) error {
-				return c.parameters(ctx, false)
+				return c.parameters(ctx, ps)
 			})},
 		{Use: "facts", Short: "List facts", Args: none,
-			Example: "  southbound facts\n  southbound facts --json",
+			Example: "  southbound facts\n  southbound facts --resource 'fs::File[web1,path=/etc/motd]'",
 			RunE: c.Reading(func(ctx context.Context, _ []string) error {
-				return c.parameters(ctx, true)
+				return c.parameters(ctx, facts)
 			})},
 	}
+	const prefix = "only names that begin with this text"
+	all[0].Flags().StringVar(&ps.Prefix, "prefix", "", prefix)
+	all[1].Flags().StringVar(&facts.Prefix, "prefix", "", prefix)
+	all[1].Flags().StringVar((*string)(&facts.Resource), "resource", "",
+		"only facts of the resource with this id")
+	return all
 }
 
-func (c *ParameterCommands) parameters(ctx context.Context, facts bool) error {
-	ps, err := c.Home.Parameters(ctx, c.Env, facts)
-	if err != nil {
-		return err
+func (c *ParameterCommands) parameters(ctx context.Context, q api.ParametersQuery) error {
+	var ps []state.Parameter
+	for {
+		page, err := c.Home.ParametersPage(ctx, c.Env, q)
+		if err != nil {
+			return err
+		}
+		ps = append(ps, page.Items...)
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
 	}
+	facts := q.Facts
 	for _, p := range ps {
 		switch {
 		case c.JSON:

@@ -156,8 +156,9 @@ func After(
 }
 
 // FilterHelp explains filters.
-const FilterHelp = "FILTER: type=, agent=, status=, set=, and an id or a glob of an id. A resource " +
-	"must match all terms; if agent= is repeated, any of the agents."
+const FilterHelp = "FILTER: type=, agent=, status=, set=, compliance=, last_run=, blocked=, " +
+	"reason~=TEXT, id~=TEXT, and an id or a glob of an id. A resource must match all terms; of a " +
+	"repeated agent=, status=, compliance=, last_run= or blocked=, any value."
 
 // PathAndFilter requires a path and accepts the terms of a filter.
 func PathAndFilter(cmd *cobra.Command, args []string) error {

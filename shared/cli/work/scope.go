@@ -3,7 +3,6 @@ package work
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"southbound/shared/api"
 	"southbound/shared/deploy/state"
@@ -20,8 +19,7 @@ type scope struct {
 // ScopeOf reads the resources that the terms of a filter select; nil if the terms select
 // everything. Terms about the status are dropped: they apply to the status before the work.
 func (rs *Results) ScopeOf(ctx context.Context, terms []string) (*scope, error) {
-	terms = slices.DeleteFunc(slices.Clone(terms),
-		func(t string) bool { return strings.HasPrefix(t, "status=") })
+	terms = state.WithoutState(terms)
 	if len(terms) == 0 {
 		return nil, nil // all resources are selected
 	}

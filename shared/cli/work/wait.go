@@ -94,10 +94,8 @@ func (w *Waiter) Recovered(ctx context.Context, of Request) (int, error) {
 // Matching returns the terms of a filter that can be applied to an action afterwards: those that a
 // repair does not change.
 func Matching(terms []string) state.Filter {
-	terms = slices.DeleteFunc(slices.Clone(terms),
-		func(t string) bool {
-			return strings.HasPrefix(t, "status=") || strings.HasPrefix(t, "set=")
-		})
+	terms = slices.DeleteFunc(state.WithoutState(terms),
+		func(t string) bool { return strings.HasPrefix(t, "set=") })
 	f, _ := state.ParseFilter(terms) // cannot fail: the terms were parsed before
 	return f
 }

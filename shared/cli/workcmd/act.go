@@ -152,7 +152,7 @@ func (c *WorkCommands) somethingMatches(ctx context.Context, terms []string) err
 // have now.
 func nothingMatches(terms []string) error {
 	f, err := state.ParseFilter(terms)
-	if err != nil || len(terms) == 0 || f.Status != "" {
+	if err != nil || len(terms) == 0 || f.OfState() {
 		return err
 	}
 	return fault.New(fault.Invalid, "", "nothing matches %s", strings.Join(terms, " ")).

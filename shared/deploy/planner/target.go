@@ -97,7 +97,7 @@ func (p *editor) current(ctx context.Context, entries map[resource.ID]version.En
 
 // find selects the resources of the export.
 func (t *targeted) find(ctx context.Context) error {
-	status, err := t.p.pl.Client.WithStatus(ctx, t.p.env.Name, t.x.Target.Status)
+	status, err := t.p.pl.Client.InState(ctx, t.p.env.Name, t.x.Target)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,8 @@ type Action struct {
 // ActionQuery selects actions; zero fields select all.
 type ActionQuery struct {
 	Resource resource.ID
-	Agent    string // only of resources of this agent
+	Agent    string               // only of resources of this agent
+	Of       map[resource.ID]bool // only of these resources; nil: of all
 	IDs      []string
 	Version  int
 	Action   ActionKind
@@ -73,6 +74,7 @@ func (q *ActionQuery) Selects(a *Action) bool {
 	switch {
 	case q.Resource != "" && a.Resource != q.Resource,
 		q.Agent != "" && a.Resource.Agent() != q.Agent,
+		q.Of != nil && !q.Of[a.Resource],
 		len(q.IDs) > 0 && !slices.Contains(q.IDs, a.ID),
 		q.Version != 0 &&
 			a.Version != q.Version,

@@ -199,16 +199,12 @@ func (c *Client) FindVersion(ctx context.Context, env Env, number int) (Version,
 	return vs[0], nil
 }
 
-// WithStatus returns the resources that have a status; nil if status is empty.
-func (c *Client) WithStatus(
-	ctx context.Context,
-	env string,
-	status Status,
-) (map[resource.ID]bool, error) {
-	if status == "" {
+// InState returns the resources that match the terms of a filter about their state; nil if it has
+// none.
+func (c *Client) InState(ctx context.Context, env string, f Filter) (map[resource.ID]bool, error) {
+	if !f.OfState() {
 		return nil, nil
 	}
-	f := Filter{Status: status}
 	out := map[resource.ID]bool{}
 	return out, c.EachRow(ctx, env, func(r *Row) error {
 		if f.Match(r) {

@@ -9,12 +9,22 @@ import (
 	"southbound/shared/resource"
 )
 
-// Filter selects resources; its zero value selects all.
+// Filter selects resources; its zero value selects all. A list selects any of its values.
+//
+// Large: it has a field for each key of a term.
 type Filter struct {
-	Type, Set string
-	Agents    []string // any of these; none: all
-	Status    Status
-	ID        string // an id, or a glob of one: * any text, ? one character
+	Type, Set  string
+	Agents     []string
+	Statuses   []Status
+	Compliance []Compliance
+	LastRun    []LastRun
+	Blocked    []Blocked
+	// Deploying selects resources that run, or those that do not. As leases record which run, and
+	// rows do not, Match ignores it, and the caller compares.
+	Deploying *bool
+	Reasons   []string // texts that the reason contains, all of them
+	Words     []string // texts that the id contains, all of them
+	ID        string   // an id, or a glob of one: * any text, ? one character
 	hasSet    bool
 	terms     []string
 }
@@ -22,11 +32,19 @@ type Filter struct {
 // Terms returns the terms that the filter was parsed from.
 func (f Filter) Terms() []string { return f.terms }
 
-// ParseFilter parses terms: type=, status= and set=, each at most once, agent=, of which any may
-// match, and at most one id or glob. A resource has to match all of them.
+// OfSet reports whether the filter selects the resources of a set, which is Set.
+func (f Filter) OfSet() bool { return f.hasSet }
+
+// filterHint lists the keys of terms.
+const filterHint = "use type=, agent=, status=, set=, compliance=, last_run=, blocked=, deploying=, " +
+	"reason~=, id~=, an id or a glob of one"
+
+// ParseFilter parses terms. A resource has to match all keys. Of type=, set= and deploying=, and
+// of an id or a glob, there is at most one. Of agent=, status=, compliance=, last_run= and blocked=,
+// any value may match. Of reason~= and id~=, which are parts of a text in any case, all must match.
 func ParseFilter(terms []string) (Filter, error) {
 	f := Filter{terms: terms}
-	said := map[string]bool{}
+	once := map[string]bool{"type": false, "set": false, "deploying": false} // and whether it was read
 	for _, term := range terms {
 		if term == "" { // a variable of a script that is not set, and never meant as everything
 			return f, fault.New(fault.Usage, "read filter", "an empty term").
@@ -41,76 +59,167 @@ func ParseFilter(terms []string) (Filter, error) {
 			f.ID = term
 			continue
 		}
-		if said[key] && key != "agent" {
+		read, alone := once[key]
+		if read {
 			return f, fault.New(fault.Usage, "read filter",
 				"%s= is there twice, and all terms must match", key).
 				WithHint("ask once for each")
 		}
-		said[key] = true
-		switch key {
-		case "type":
-			f.Type = value
-		case "agent":
-			f.Agents = append(f.Agents, value)
-		case "set":
-			f.Set, f.hasSet = value, true
-		case "status":
-			f.Status = Status(value)
-			if !knownStatus(f.Status) {
-				return f, fault.New(fault.Usage, "read filter", "unknown status %q", value).
-					WithHint("the statuses: deployed failed skipped blocked undefined available " +
-						"deploying orphaned non_compliant unavailable")
-			}
-		default:
-			return f, fault.New(fault.Usage, "read filter", "unknown key %q in %q", key, term).
-				WithHint("use type=, agent=, status=, set=, an id or a glob of one")
+		if alone {
+			once[key] = true
+		}
+		if err := f.add(key, value, term); err != nil {
+			return f, err
 		}
 	}
 	return f, nil
 }
 
-func knownStatus(s Status) bool {
-	switch s {
-	case StatusDeployed,
-		StatusFailed,
-		StatusSkipped,
-		StatusBlocked,
-		StatusUndefined,
-		StatusAvailable,
-		StatusDeploying,
-		StatusOrphaned,
-		StatusNonCompliant,
-		StatusUnavailable:
-		return true
+// add adds the value of a key.
+func (f *Filter) add(key, value, term string) error {
+	switch key {
+	case "type":
+		f.Type = value
+	case "agent":
+		f.Agents = append(f.Agents, value)
+	case "set":
+		f.Set, f.hasSet = value, true
+	case "status":
+		return addKnown(&f.Statuses, key, value, statuses())
+	case "compliance":
+		return addKnown(&f.Compliance, key, value,
+			[]Compliance{HasUpdate, Compliant, NonCompliant, Undefined})
+	case "last_run":
+		return addKnown(&f.LastRun, key, value, []LastRun{RunNew, RunSuccess, RunFailed, RunSkipped})
+	case "blocked":
+		return addKnown(&f.Blocked, key, value,
+			[]Blocked{NotBlocked, BlockedYes, BlockedTemp, NeedsPerson})
+	case "deploying":
+		var one []string
+		if err := addKnown(&one, key, value, []string{"true", "false"}); err != nil {
+			return err
+		}
+		running := value == "true"
+		f.Deploying = &running
+	case "reason~":
+		f.Reasons = append(f.Reasons, strings.ToLower(value))
+	case "id~":
+		f.Words = append(f.Words, strings.ToLower(value))
+	default:
+		return fault.New(fault.Usage, "read filter", "unknown key %q in %q", key, term).
+			WithHint(filterHint)
 	}
-	return false
+	return nil
+}
+
+// addKnown adds a value that has to be one of the known values.
+func addKnown[T ~string](to *[]T, key, value string, known []T) error {
+	if !slices.Contains(known, T(value)) {
+		words := make([]string, len(known))
+		for i, k := range known {
+			words[i] = string(k)
+		}
+		about := "values of " + key + "="
+		if key == "status" {
+			about = "statuses"
+		}
+		return fault.New(fault.Usage, "read filter", "unknown %s %q", key, value).
+			WithHint("the %s: %s", about, strings.Join(words, " "))
+	}
+	*to = append(*to, T(value))
+	return nil
+}
+
+func statuses() []Status {
+	return []Status{StatusDeployed, StatusFailed, StatusSkipped, StatusBlocked, StatusUndefined,
+		StatusAvailable, StatusDeploying, StatusOrphaned, StatusNonCompliant, StatusUnavailable}
+}
+
+// WithoutState returns the terms that select resources by what they are, and not by their state,
+// which work changes.
+func WithoutState(terms []string) []string {
+	return slices.DeleteFunc(slices.Clone(terms), func(term string) bool {
+		key, _, _ := strings.Cut(term, "=")
+		return slices.Contains([]string{"status", "compliance", "last_run", "blocked", "deploying",
+			"reason~"}, key)
+	})
 }
 
 // Empty reports whether f selects everything.
 func (f Filter) Empty() bool {
-	return f.Type == "" && f.Set == "" && len(f.Agents) == 0 && f.Status == "" && f.ID == "" &&
-		!f.hasSet
+	return f.Type == "" && f.Set == "" && len(f.Agents) == 0 && f.ID == "" && !f.hasSet &&
+		len(f.Words) == 0 && !f.OfState()
+}
+
+// OfState reports whether f has a term about the state of resources, besides terms about what they
+// are.
+func (f Filter) OfState() bool {
+	return f.Deploying != nil || len(f.Statuses) > 0 || len(f.Compliance) > 0 || len(f.LastRun) > 0 ||
+		len(f.Blocked) > 0 || len(f.Reasons) > 0
+}
+
+// Stored rejects a filter with deploying=, for work: whether a resource runs changes before the work
+// begins.
+func (f Filter) Stored() error {
+	if f.Deploying == nil {
+		return nil
+	}
+	return fault.New(fault.Usage, "read filter", "deploying= selects resources of a list, not work").
+		WithHint("leave out deploying=")
 }
 
 // Match reports whether a row is selected. A row does not record whether it is being deployed, so
-// the status deploying matches every row, and the caller has to compare it.
+// the status deploying matches every row, and the caller has to compare it; see Live.
 func (f Filter) Match(r *Row) bool {
-	if f.Status != "" && f.Status != StatusDeploying && r.Status() != f.Status {
+	if len(f.Statuses) > 0 && !slices.Contains(f.Statuses, StatusDeploying) &&
+		!slices.Contains(f.Statuses, r.Status()) {
 		return false
 	}
-	set := ""
-	if f.hasSet {
-		set = r.resourceSet()
-	}
-	return f.Picks(r.ID, set)
+	return f.matchVector(&r.Outcome) && f.Picks(r.ID, f.setOf(r))
 }
 
-// Picks reports whether a resource of a set is selected, regardless of its status.
+// Live reports whether a row is selected, given whether it runs.
+func (f Filter) Live(r *Row, running bool) bool {
+	status := r.Status()
+	if running {
+		status = StatusDeploying
+	}
+	return f.Match(r) && (f.Deploying == nil || *f.Deploying == running) &&
+		(len(f.Statuses) == 0 || slices.Contains(f.Statuses, status))
+}
+
+func (f *Filter) setOf(r *Row) string {
+	if f.hasSet {
+		return r.resourceSet()
+	}
+	return ""
+}
+
+// matchVector reports whether the vector and the reason of a row match.
+func (f *Filter) matchVector(o *Outcome) bool {
+	return oneOf(f.Compliance, o.Compliance) && oneOf(f.LastRun, o.LastRun) &&
+		oneOf(f.Blocked, o.Blocked) && hasAll(f.Reasons, o.Reason)
+}
+
+// oneOf reports whether a list has a value, or is empty.
+func oneOf[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }
+
+// hasAll reports whether a text contains all parts, which are in lower case.
+func hasAll(parts []string, text string) bool {
+	if len(parts) == 0 {
+		return true
+	}
+	text = strings.ToLower(text)
+	return !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(text, p) })
+}
+
+// Picks reports whether a resource of a set is selected, regardless of its state.
 func (f Filter) Picks(id resource.ID, set string) bool {
 	switch {
 	case f.Type != "" && id.Type() != f.Type:
 	case len(f.Agents) > 0 && !slices.Contains(f.Agents, id.Agent()):
 	case f.ID != "" && string(id) != f.ID && !glob(f.ID, string(id)):
+	case !hasAll(f.Words, string(id)):
 	case f.hasSet && set != f.Set:
 	default:
 		return true

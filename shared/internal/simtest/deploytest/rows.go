@@ -124,7 +124,7 @@ func conflictsAreReturned(f *fixture) {
 
 func listChecks() []check {
 	return []check{
-		{"LaneRows", laneRows},
+		{"LaneRows", laneRows}, {"FoundRows", foundRows},
 		{"ScanPages", func(f *fixture) {
 			rows := freshRows(10)
 			slices.Reverse(rows)
