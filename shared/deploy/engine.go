@@ -93,6 +93,7 @@ type Engine struct {
 	Config
 	graphs *version.Graphs
 	known  *version.ContentsCache
+	places *version.PlacesCache
 	views  *lane.Views
 	caches run.Caches
 }
@@ -101,7 +102,8 @@ type Engine struct {
 func New(c Config) *Engine {
 	c.Sizes = defaultSizes(c.Sizes)
 	return &Engine{Config: c, graphs: version.NewGraphs(c.Files), known: version.NewContentsCache(),
-		views: lane.NewViews()}
+		places: version.NewPlacesCache(c.Files),
+		views:  lane.NewViews()}
 }
 
 // Close closes the values that handlers keep between runs. It is meant for the end of a process,

@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 )
@@ -14,4 +15,10 @@ func (e *Engine) Graph(ctx context.Context, env string) (*version.Graph, error) 
 		return nil, fault.Wrap(fault.Unknown, "read environment", err)
 	}
 	return e.graphs.Get(ctx, stored.Graph)
+}
+
+// Places returns the places of the resources of a version in the documents or the model that were
+// exported, as far as they are known. A caller must not change them.
+func (e *Engine) Places(ctx context.Context, v *state.Version) (version.Places, error) {
+	return e.places.Get(ctx, v)
 }

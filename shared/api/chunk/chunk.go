@@ -22,6 +22,7 @@ import (
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -47,6 +48,7 @@ const (
 type Packed struct {
 	Chunks []state.Blob
 	Agents *state.Blob // nil: the model describes none
+	Places *state.Blob // nil: the places of the resources are not known
 	Order  []int32     // of the resources in the chunks: their place in the model
 }
 
@@ -86,6 +88,10 @@ func Pack(m *model.Model) (Packed, error) {
 		}
 		b := Blob(enc.EncodeAll(text, nil))
 		p.out.Agents = &b
+	}
+	if places := version.PlacesOf(m); len(places) > 0 {
+		b := Blob(enc.EncodeAll(version.PlacesText(places), nil))
+		p.out.Places = &b
 	}
 	return p.out, nil
 }
@@ -262,6 +268,15 @@ func readAgents(
 	}
 	slices.SortFunc(out, func(a, b resource.Agent) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
+}
+
+// Places returns the places of a file of them.
+func (u *Reader) Places(ctx context.Context, hash string) (version.Places, error) {
+	text, err := u.text(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	return version.ParsePlaces(text)
 }
 
 // text reads a stored file and decompresses it.

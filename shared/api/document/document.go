@@ -6,6 +6,7 @@ import (
 	"math/big"
 
 	"southbound/shared/api/wire"
+	"southbound/shared/diag"
 	"southbound/shared/resource"
 )
 
@@ -109,6 +110,8 @@ type Description struct {
 	SendEvent      bool           `json:"send_event"`
 	ReceiveEvents  bool           `json:"receive_events"`
 	PreventDestroy bool           `json:"prevent_destroy"`
+	// Place is not part of the document.
+	Place *diag.Pos `json:"place,omitempty" doc:"place in the documents or the model that were exported"`
 }
 
 // FilesDir is the directory of files beside the document of a version. The document refers to them

@@ -37,13 +37,19 @@ func BundleOf(x deploy.Export, p chunk.Packed) Bundle {
 	if p.Agents != nil {
 		b.Agents = p.Agents.Hash
 	}
+	if p.Places != nil {
+		b.Places = p.Places.Hash
+	}
 	return b
 }
 
 // Bundle is the transferred form of an export: the hashes of uploaded files, and the request.
+//
+// Large: it holds every option of an export.
 type Bundle struct {
 	Chunks      []string         `json:"chunks" maxItems:"20000" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case" doc:"hashes of files of resources"`
 	Agents      string           `json:"agents,omitempty" pattern:"^([0-9a-f]{64})?$" doc:"hash of a file of agents"`
+	Places      string           `json:"places,omitempty" pattern:"^([0-9a-f]{64})?$" doc:"hash of a file with the places of the resources, for people; see docs/design/places.md"`
 	Partial     bool             `json:"partial,omitempty" doc:"replace only the resource sets that are exported"`
 	DeleteSets  []string         `json:"delete_sets,omitempty" maxItems:"1000" maxLength:"255" doc:"sets to remove, with partial"`
 	Target      []string         `json:"target,omitempty" maxItems:"20000" maxLength:"4096" doc:"terms of a filter: only matching resources and those that they require; all others stay as in the version in force"`
@@ -132,7 +138,7 @@ func Unbundle(
 	if err != nil {
 		return deploy.Export{}, err
 	}
-	for _, h := range append([]string{b.Agents}, b.Chunks...) {
+	for _, h := range append([]string{b.Agents, b.Places}, b.Chunks...) {
 		if h != "" && !wire.ValidHash(h) {
 			return deploy.Export{}, fault.New(fault.Invalid, "read export",
 				"%.80q is not a SHA-256", h)
@@ -144,6 +150,12 @@ func Unbundle(
 	u := chunk.NewReader(files, types, wrong)
 	if b.Agents != "" {
 		if m.Agents, err = u.Agents(ctx, b.Agents); err != nil {
+			return deploy.Export{}, err
+		}
+	}
+	m.Places = map[resource.ID]diag.Pos{} // Where knows none of the documents
+	if b.Places != "" {
+		if m.Places, err = u.Places(ctx, b.Places); err != nil {
 			return deploy.Export{}, err
 		}
 	}

@@ -275,6 +275,9 @@ func BlobsOf(m *model.Model, p chunk.Packed) []state.Blob {
 	if p.Agents != nil {
 		blobs = append(blobs, *p.Agents)
 	}
+	if p.Places != nil {
+		blobs = append(blobs, *p.Places)
+	}
 	blobs = slices.AppendSeq(blobs, maps.Values(m.Files))
 	slices.SortFunc(blobs, func(a, b state.Blob) int { return cmp.Compare(a.Hash, b.Hash) })
 	return slices.CompactFunc(blobs, func(a, b state.Blob) bool { return a.Hash == b.Hash })

@@ -31,6 +31,7 @@ func (c Remote) Plan(
 	if err != nil {
 		return deploy.DryRun{}, err
 	}
+	p.Places = nil // a plan is not stored
 	var done results.ReadDone
 	var left []string
 	err = files.Commit(ctx, c.Conn, env, x.Model, p, opts.Read, nil, func(int) error {

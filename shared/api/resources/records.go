@@ -6,6 +6,7 @@ import (
 	"southbound/shared/api/actions"
 	"southbound/shared/api/document"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
 	"southbound/shared/diff"
 	"southbound/shared/resource"
 )
@@ -108,6 +109,7 @@ type Detail struct {
 	Causes     []resource.ID   `json:"causes" doc:"root causes of a skip"`
 	NextAt     *time.Time      `json:"next_at" doc:"time of the next attempt by a timer"`
 	Attempts   int             `json:"attempts" doc:"number of consecutive failures"`
+	Place      *diag.Pos       `json:"place,omitempty" doc:"place in the documents or the model of the version in force, as far as it is known"`
 	Waits      string          `json:"waits,omitempty" doc:"reason why it has not run yet, if it is scheduled"`
 	Last       *actions.Action `json:"last"`
 	// Desired are the attributes of the intent, in the form of documents.

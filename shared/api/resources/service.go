@@ -11,6 +11,7 @@ import (
 	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -201,6 +202,9 @@ func (s *Service) Resource(ctx context.Context, env string, id resource.ID) (Det
 	d := Detail{Resource: resourceOf(&row, &claimed), Requires: wire.OrEmpty(requires),
 		RequiredBy: wire.OrEmpty(dependants), Causes: wire.OrEmpty(row.Causes),
 		NextAt: wire.TimeOrNil(row.NextAt), Attempts: row.Attempts}
+	if d.Place, err = s.placeOf(ctx, env, row.ID); err != nil {
+		return d, err
+	}
 	if len(actions) > 0 {
 		d.Last = &actions[0]
 	}
@@ -211,4 +215,23 @@ func (s *Service) Resource(ctx context.Context, env string, id resource.ID) (Det
 	d.attributes(&row, seen)
 	d.Waits, err = s.waitsFor(ctx, env, &row, requires, &claimed)
 	return d, err
+}
+
+// placeOf returns the place of a resource in the version in force; nil: it is not known.
+func (s *Service) placeOf(
+	ctx context.Context, env string, id resource.ID,
+) (*diag.Pos, error) {
+	stored, err := s.Env.Engine.State.Env(ctx, env)
+	if err != nil || stored.Released == 0 {
+		return nil, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	vs, err := s.Env.Engine.State.Versions(ctx, env, stored.Released)
+	if err != nil || len(vs) == 0 {
+		return nil, fault.Wrap(fault.Unknown, "read version", err)
+	}
+	places, err := s.Env.Engine.Places(ctx, &vs[0])
+	if at, known := places[id]; known {
+		return &at, nil
+	}
+	return nil, err
 }

@@ -9,6 +9,7 @@ import (
 	"southbound/shared/api/results"
 	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -113,7 +114,8 @@ func (s *Service) descriptions(
 		if err != nil {
 			return nil, 0, err
 		}
-		return []document.Description{document.Describe(&r)}, 0, nil
+		out := []document.Description{document.Describe(&r)}
+		return out, 0, s.addPlaces(ctx, &v, out)
 	}
 	part, err := s.Env.Engine.VersionPart(ctx, &v, n)
 	if err != nil {
@@ -123,7 +125,20 @@ func (s *Service) descriptions(
 	for i := range part.Resources {
 		out[i] = document.Describe(&part.Resources[i])
 	}
-	return out, part.Next, nil
+	return out, part.Next, s.addPlaces(ctx, &v, out)
+}
+
+// addPlaces adds the places of resources of a version.
+func (s *Service) addPlaces(
+	ctx context.Context, v *state.Version, list []document.Description,
+) error {
+	places, err := s.Env.Engine.Places(ctx, v)
+	for i := range list {
+		if at, known := places[list[i].ID]; known {
+			list[i].Place = &at
+		}
+	}
+	return err
 }
 
 type Service struct {

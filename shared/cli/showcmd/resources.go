@@ -1,6 +1,7 @@
 package showcmd
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -106,7 +107,7 @@ func (c *ResourceCommands) resource(ctx context.Context, args []string) error {
 			c.Printf("  %-11s %s\n", f.name, f.value)
 		}
 	}
-	if at := c.Docs.WrittenAt(ctx, d.ID); at != nil {
+	if at := cmp.Or(c.Docs.WrittenAt(ctx, d.ID), d.Place); at != nil {
 		c.Printf("  written at  %s\n", at)
 	}
 	if d.NextAt != nil {

@@ -17,6 +17,9 @@ type Model struct {
 	// Where returns the place of resource i, of one of its attributes, or of its "requires",
 	// "agent", "type" or "set". Nil: not known.
 	Where func(i int, attribute string) diag.Pos
+	// Places are the places of resources by id, if Where does not return those of the documents, as
+	// in a server; nil: Where does.
+	Places map[resource.ID]diag.Pos
 	// WhereAgent returns the place of the description of an agent. Nil: not known.
 	WhereAgent func(name string) diag.Pos
 	// Fingerprint identifies all sources from which the model was read; "": they are unknown.

@@ -33,6 +33,8 @@ type exporting struct {
 	gone    []version.Entry // the resources of the model, if they were released from memory
 	all     bool            // the caller needs all entries of the version
 	check   bool            // the caller needs only the problems, and no version
+	places  version.Places  // of the resources of the export
+	since   bool            // the export has only the changes since the last one
 }
 
 // next builds the version that results from an export, and stores nothing.
@@ -114,6 +116,7 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 		return Exported{}, fault.New(fault.Conflict, "export",
 			"another process has taken over this export; run it again")
 	}
+	p.places, p.since = version.PlacesOf(x.Model), x.Since != nil
 	next, err := p.next(ctx, x)
 	if err != nil {
 		return Exported{}, err
@@ -268,6 +271,13 @@ func (p *exporting) storeVersion(ctx context.Context, next next) error {
 		var more []state.Blob
 		v.Contents, more = x.Stored(relates(&p.pl.Config), last.Contents)
 		blobs = slices.Concat(blobs, more)
+	}
+	if next.fresh {
+		places, err := p.storePlaces(ctx, &next, &v)
+		if err != nil {
+			return err
+		}
+		blobs = slices.Concat(blobs, places)
 	}
 	if p.mending {
 		if err := p.storeAgain(ctx, blobs); err != nil {

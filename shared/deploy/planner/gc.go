@@ -190,6 +190,9 @@ func (pl *collector) usedFiles(ctx context.Context, env string, used map[string]
 	}
 	for _, v := range vs {
 		used[v.Graph] = true
+		for _, h := range v.Places {
+			used[h] = true
+		}
 		if v.Contents != nil {
 			used[v.Contents.Base] = true
 		}

@@ -111,6 +111,9 @@ type Version struct {
 	// Contents, when not nil, is the data about the whole version that an export of some sets
 	// needs.
 	Contents *Contents `json:",omitempty"`
+	// Places are hashes of the files with the places of its resources: all places, and an edit of
+	// these. The digest does not depend on them.
+	Places []string `json:",omitempty"`
 	Origin
 }
 
