@@ -44,6 +44,8 @@ type Options struct {
 	Proxy *Proxy
 	// Now returns the time; nil: time.Now.
 	Now func() time.Time
+	// Stop, if not nil, ends all streams when it ends, so that a server can shut down.
+	Stop context.Context
 }
 
 // Proxy describes a proxy that authenticates users and passes their names in headers.
@@ -71,7 +73,7 @@ func New(home api.Home, o Options) *Console {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &site{home: home, o: o, sessions: newSessions(o), flashes: newFlashes(o.Now),
+	s := &site{home: home, o: o, sessions: newSessions(o), streams: &streams{}, flashes: newFlashes(o.Now),
 		files: newFiles(), pages: http.NewServeMux(), has: map[string]bool{}}
 	s.layout = newLayout()
 	s.register()
@@ -99,6 +101,7 @@ type site struct {
 	home     api.Home
 	o        Options
 	sessions *sessions
+	streams  *streams
 	flashes  *flashes
 	files    *files
 	layout   *layout
@@ -233,8 +236,12 @@ func (s *site) show(w http.ResponseWriter, q *request, v view) {
 		s.fail(w, q, fault.Wrap(fault.Internal, "render "+v.Template, err))
 		return
 	}
+	text = visible(text)
 	if regions != "" {
 		text = pick(text, regions)
+	} else if part := pick(text, "*"); len(part) > 0 { // the browser asks for changes since this
+		text = bytes.Replace(text, []byte(`data-digest=""`),
+			[]byte(`data-digest="`+strings.Trim(etag(part), `"`)+`"`), 1)
 	}
 	s.write(w, q.Request, cmp.Or(v.Status, http.StatusOK), text)
 }
@@ -248,12 +255,11 @@ func (s *site) fail(w http.ResponseWriter, q *request, err error) {
 		http.Error(w, fmt.Sprint(err), http.StatusInternalServerError)
 		return
 	}
-	s.write(w, q.Request, p.Status, text)
+	s.write(w, q.Request, p.Status, visible(text))
 }
 
 // write sends a page with its digest, or 304 if the client has it.
 func (s *site) write(w http.ResponseWriter, r *http.Request, status int, text []byte) {
-	text = visible(text)
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("ETag", etag(text))

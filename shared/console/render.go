@@ -12,6 +12,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -101,6 +102,9 @@ func (r *request) frame(v view) frame {
 	case local != "UTC":
 		f.ZoneOther, f.ZoneSwitch = "local time", r.here("tz", "")
 	}
+	if r.who != nil && f.Here != "" {
+		f.Live = s.root("live?page=" + url.QueryEscape(f.Here))
+	}
 	if r.Env == "" || r.who == nil {
 		return f
 	}
@@ -109,9 +113,6 @@ func (r *request) frame(v view) frame {
 	}
 	if r.hasPage(patternOf("search")) {
 		f.Search, f.SearchText = r.url("search"), r.URL.Query().Get("q")
-	}
-	if r.hasPage(livePattern) && f.Here != "" {
-		f.Live = r.url("live", "page", f.Here)
 	}
 	for _, e := range sections() {
 		if r.hasPage(patternOf(e.path)) {
@@ -245,8 +246,13 @@ func pick(page []byte, ids string) []byte {
 
 // etag returns the digest of an answer.
 func etag(b []byte) string {
+	return `"` + digest(b) + `"`
+}
+
+// digest returns a short digest of a text.
+func digest(b []byte) string {
 	sum := sha256.Sum256(b)
-	return `"` + hex.EncodeToString(sum[:12]) + `"`
+	return hex.EncodeToString(sum[:12])
 }
 
 func zipped(b []byte) []byte {

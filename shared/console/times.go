@@ -37,15 +37,16 @@ func (r *request) timeAgo(t time.Time) timeView {
 	return v
 }
 
-// distance returns the distance of a time from now in words.
+// distance returns the distance of a time from now in words. It has no seconds, so that a page that
+// shows it stays the same for a minute.
 func distance(d time.Duration) string {
 	switch {
-	case d < 0 && d > -time.Second:
-		return "now"
-	case d < 0:
+	case d < -time.Minute:
 		return "in " + duration(-d)
-	case d < time.Second:
-		return "now"
+	case d < 0:
+		return "in less than 1 min"
+	case d < time.Minute:
+		return "less than 1 min ago"
 	}
 	return duration(d) + " ago"
 }

@@ -34,7 +34,8 @@ func TestWords(t *testing.T) {
 			t.Errorf("number %d: %q", n, got)
 		}
 	}
-	for d, want := range map[time.Duration]string{0: "now", 900 * time.Millisecond: "now",
+	for d, want := range map[time.Duration]string{0: "less than 1 min ago",
+		59 * time.Second: "less than 1 min ago", -time.Second: "in less than 1 min",
 		3 * time.Minute: "3 min ago", -2 * time.Minute: "in 2 min", 47 * time.Hour: "47 h ago",
 		72 * time.Hour: "3 days ago"} {
 		if got := distance(d); got != want {
@@ -83,6 +84,18 @@ func TestPick(t *testing.T) {
 	} {
 		if got := string(pick([]byte(page), ids)); got != want {
 			t.Errorf("%q: %q", ids, got)
+		}
+	}
+}
+
+// TestBudgets pins the sizes of what a first visit loads.
+func TestBudgets(t *testing.T) {
+	t.Parallel()
+	f := newFiles()
+	for name, limit := range map[string]int{"console.css": 20_000, "console.js": 20_000,
+		"icon.svg": 1000} {
+		if n := len(f.all[name].text); n == 0 || n > limit {
+			t.Errorf("%s has %d bytes, at most %d", name, n, limit)
 		}
 	}
 }

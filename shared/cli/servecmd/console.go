@@ -150,7 +150,7 @@ func (s *HomeServer) serveConsole(ctx context.Context, f *consoleFlags, p *conso
 	defer func() { _ = l.Close() }()
 	o.Version, o.Where, o.Token, o.ReadOnly, o.Proxy = home.Version, s.Location.Where(), token,
 		f.readOnly, p
-	o.User = home.OSUser().User
+	o.User, o.Stop = home.OSUser().User, ctx
 	c := console.New(s.Home, o)
 	server := consoleServer(c)
 	if s.Own != nil && !f.readOnly {

@@ -139,7 +139,7 @@ func (s *HomeServer) serveAPI(ctx context.Context, f serveFlags) error {
 		Waits: func(env string) map[string]string { return s.Waits.Of(env, time.Now()) },
 		About: api.Discovery{Version: home.Version, Auth: api.AuthBearer, Home: id}})
 	defer service.WorkHere(ctx)()
-	server := consoleServer(s.withConsole(f, guard, service))
+	server := consoleServer(s.withConsole(ctx, f, guard, service))
 	// first: scripts wait for this line
 	s.Say("listening on http://%s; the token is in %s", l.Addr(), filepath.Join(s.Data, home.TokenFile))
 	if !f.noConsole {
@@ -161,13 +161,16 @@ func (s *HomeServer) serveAPI(ctx context.Context, f serveFlags) error {
 }
 
 // withConsole returns the handler of the API, with the console below /console/.
-func (s *HomeServer) withConsole(f serveFlags, g api.Guard, service *api.Service) http.Handler {
+func (s *HomeServer) withConsole(
+	ctx context.Context, f serveFlags, g api.Guard, service *api.Service,
+) http.Handler {
 	guarded := g.Wrap(api.Handler(service))
 	if f.noConsole {
 		return guarded
 	}
 	o := console.Options{Version: home.Version, Where: s.Location.Where(), Hosts: g.Hosts,
-		AnyAddress: g.AnyAddress, Token: g.Token, ReadToken: g.ReadToken, User: g.Names[0]}
+		AnyAddress: g.AnyAddress, Token: g.Token, ReadToken: g.ReadToken, User: g.Names[0],
+		Stop: ctx}
 	if g.UserHeader != "" {
 		o.Proxy = &console.Proxy{Networks: g.Behind, UserHeader: g.UserHeader,
 			RoleHeader: g.RoleHeader}

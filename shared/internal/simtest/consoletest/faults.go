@@ -2,6 +2,7 @@ package consoletest
 
 import (
 	"context"
+	"time"
 
 	"southbound/shared/api"
 	"southbound/shared/api/agents"
@@ -49,6 +50,16 @@ func (f *Faulty) Progress(ctx context.Context, env string) (api.Progress, error)
 		return api.Progress{}, err
 	}
 	return f.Home.Progress(ctx, env)
+}
+
+// Changes implements api.Home.
+func (f *Faulty) Changes(
+	ctx context.Context, env, after string, wait time.Duration,
+) (api.Changes, error) {
+	if err := f.Before("Changes"); err != nil {
+		return api.Changes{}, err
+	}
+	return f.Home.Changes(ctx, env, after, wait)
 }
 
 // Halt implements api.Home.
