@@ -95,6 +95,7 @@ type (
 	Report           = lines.Report
 	Resource         = resources.Resource
 	Sent             = files.Sent
+	Standing         = resources.Standing
 	StatusLine       = lines.StatusLine
 	AgentsQuery      = agents.Query
 	PageQuery        = paging.Query

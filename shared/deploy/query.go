@@ -274,6 +274,20 @@ func (e *Engine) FindRows(
 	return e.client().FindRows(ctx, env, q)
 }
 
+// Tally returns the number of resources by lane, type and status, from counters. None is deploying,
+// since leases record which resources run.
+func (e *Engine) Tally(ctx context.Context, env string) ([]state.Tally, error) {
+	return e.client().Tally(ctx, env)
+}
+
+// EachWith calls f for every resource that has one of the statuses, in order of id for each status,
+// until f returns an error.
+func (e *Engine) EachWith(
+	ctx context.Context, env string, statuses []state.Status, f func(*state.Row) error,
+) error {
+	return e.client().EachWith(ctx, env, statuses, f)
+}
+
 // Neighbours returns the direct requirements and the direct dependants of a resource, according to
 // the graph in force.
 func (e *Engine) Neighbours(

@@ -50,8 +50,8 @@ type tx struct {
 }
 
 type countKey struct {
-	lane   string
-	status state.Status
+	lane, kind string // kind is the type
+	status     state.Status
 }
 
 func (t *tx) run() error {
@@ -164,7 +164,7 @@ func (t *tx) find(id resource.ID) (p place, err error) {
 	const sql = "SELECT k, rev, lane, status FROM resources WHERE env = ? AND id = ?"
 	err = query(t.c, sql, func(s *sqlite.Stmt) error {
 		p = place{s.ColumnInt64(0), s.ColumnInt64(1),
-			countKey{s.ColumnText(2), state.Status(s.ColumnText(3))}}
+			countKey{s.ColumnText(2), id.Type(), state.Status(s.ColumnText(3))}}
 		return nil
 	}, t.env, string(id))
 	return p, err
@@ -181,7 +181,7 @@ func (t *tx) insert(i int) error {
 	if t.c.Changes() == 0 {
 		return t.conflict(resource.ID(r.id))
 	}
-	t.counts[countKey{r.lane, state.Status(r.status)}]++
+	t.counts[countKey{r.lane, resource.ID(r.id).Type(), state.Status(r.status)}]++
 	return t.putIntent(t.c.LastInsertRowID(), r)
 }
 
@@ -189,7 +189,7 @@ func (t *tx) insert(i int) error {
 // writes the index of lanes whenever a statement sets the column.
 func (t *tx) update(i int, have place) error {
 	r := &t.records[i]
-	t.counts[countKey{r.lane, state.Status(r.status)}]++
+	t.counts[countKey{r.lane, resource.ID(r.id).Type(), state.Status(r.status)}]++
 	const sql = "UPDATE resources SET rev = ?, ticket = ?, next_at = ?, checked = ?, status = ?, " +
 		"state = ?, sum = ? WHERE k = ?"
 	if err := query(t.c, sql, nil, r.rev, r.ticket, r.nextAt, r.checked, r.status, r.state,
@@ -242,9 +242,9 @@ func (t *tx) addCounts() error {
 			continue
 		}
 		if err := query(t.c,
-			"INSERT INTO counts (env, lane, status, n) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "+
-				"SET n = n + excluded.n", nil,
-			t.env, key.lane, string(key.status), n); err != nil {
+			"INSERT INTO counts (env, lane, type, status, n) VALUES (?, ?, ?, ?, ?) "+
+				"ON CONFLICT DO UPDATE SET n = n + excluded.n", nil,
+			t.env, key.lane, key.kind, string(key.status), n); err != nil {
 			return err
 		}
 	}

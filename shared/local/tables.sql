@@ -12,7 +12,8 @@ CREATE TABLE row_changes (env TEXT NOT NULL, n INTEGER NOT NULL, ids BLOB, PRIMA
 CREATE TABLE changes (env TEXT NOT NULL, n INTEGER NOT NULL, kinds INTEGER NOT NULL, ids BLOB NOT NULL,
 	PRIMARY KEY (env, n)) STRICT, WITHOUT ROWID;
 CREATE TABLE counts (
-  env TEXT NOT NULL, lane TEXT NOT NULL, status TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (env, lane, status)
+  env TEXT NOT NULL, lane TEXT NOT NULL, type TEXT NOT NULL, status TEXT NOT NULL, n INTEGER NOT NULL,
+  PRIMARY KEY (env, lane, type, status)
 ) WITHOUT ROWID;
 CREATE TABLE checks (
   k INTEGER PRIMARY KEY, env TEXT NOT NULL, lane TEXT NOT NULL, epoch INTEGER NOT NULL, resources TEXT NOT NULL
@@ -39,6 +40,8 @@ CREATE UNIQUE INDEX resources_id ON resources (env, id);
 CREATE INDEX resources_lane ON resources (env, lane);
 CREATE INDEX resources_scheduled ON resources (env, lane, id, ticket) WHERE ticket <> 0;
 CREATE INDEX resources_due ON resources (env, next_at) WHERE next_at > 0;
+CREATE INDEX resources_ill ON resources (env, status, id)
+	WHERE status IN ('failed', 'unavailable', 'skipped', 'blocked', 'undefined');
 CREATE TABLE intents (k INTEGER PRIMARY KEY, body BLOB NOT NULL, sum INTEGER NOT NULL) STRICT;
 CREATE TABLE jobs (env TEXT NOT NULL, id TEXT NOT NULL, rev INTEGER NOT NULL, expires INTEGER NOT NULL, body BLOB NOT NULL,
 	PRIMARY KEY (env, id)) STRICT, WITHOUT ROWID;

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -27,51 +28,146 @@ func Unhealthy() []state.Status {
 		state.StatusBlocked, state.StatusUndefined}
 }
 
-// Health implements Home.
+// Health implements Home. It reads counters, and the unhealthy rows if there are any. See
+// docs/design/health.md.
 func (s *Service) Health(ctx context.Context, env string) (Health, error) {
-	var rows []state.Row
-	lacks := map[string]missingValue{} // by the unknown value, as named for people
-	because := map[resource.ID][]resource.ID{}
-	unhealthy := Unhealthy()
-	reached := map[string]time.Time{} // when each agent was last reached
-	err := s.Env.Engine.EachRow(ctx, env, state.Filter{}, func(r *state.Row) error {
-		if at := r.SucceededAt; at.After(reached[r.ID.Agent()]) {
-			reached[r.ID.Agent()] = at
-		}
-		switch s := r.Status(); {
-		case !slices.Contains(unhealthy, s):
-		case len(r.Causes) > 0 && r.Causes[0] != r.ID:
-			for _, c := range r.Causes {
-				because[c] = append(because[c], r.ID)
-			}
-		default:
-			row := *r
-			recordMissing(lacks, &row)
-			row.Body = nil
-			rows = append(rows, row)
-		}
-		return nil
-	})
-	out := Health{Groups: []Group{}, Single: []Problem{}}
-	if err == nil {
-		err = s.markMissingOwners(ctx, env, rows, lacks)
-	}
+	out := Health{Groups: []Group{}, Single: []Problem{}, Agents: []Standing{}, Types: []Standing{}}
+	tally, err := s.Env.Engine.Tally(ctx, env)
 	if err != nil {
 		return out, err
 	}
-	for _, g := range grouped(rows) {
+	out.stand(tally)
+	found, err := s.unhealthy(ctx, env, tally)
+	if err != nil || len(found.rows)+len(found.because) == 0 {
+		return out, err
+	}
+	if err := s.markMissingOwners(ctx, env, found.rows, found.lacks); err != nil {
+		return out, err
+	}
+	for _, g := range grouped(found.rows) {
 		if len(out.Groups) < maxGroups {
-			out.Groups = append(out.Groups, groupOf(g, because, lacks, reached))
+			out.Groups = append(out.Groups, groupOf(g, found))
 		}
 		for _, r := range g {
 			if len(out.Single) < maxSingle {
 				out.Single = append(out.Single,
 					Problem{r.ID, r.Status(), r.Reason, wire.TimeOrNil(r.NextAt),
-						wire.OrEmpty(because[r.ID])})
+						wire.OrEmpty(found.because[r.ID])})
 			}
 		}
 	}
 	return out, nil
+}
+
+// unhealthyRows are the unhealthy rows of an environment.
+type unhealthyRows struct {
+	rows    []state.Row                   // without bodies, in order of id; unhealthy on their own
+	lacks   map[string]missingValue       // by the unknown value, as named for people
+	because map[resource.ID][]resource.ID // the others, by their causes
+	reached map[string]time.Time          // when each unavailable agent was last reached
+}
+
+// unhealthy reads the unhealthy rows, if counters say that there are any.
+func (s *Service) unhealthy(
+	ctx context.Context, env string, tally []state.Tally,
+) (unhealthyRows, error) {
+	out := unhealthyRows{lacks: map[string]missingValue{},
+		because: map[resource.ID][]resource.ID{}, reached: map[string]time.Time{}}
+	statuses := slices.DeleteFunc(Unhealthy(), func(status state.Status) bool {
+		return !slices.ContainsFunc(tally, func(t state.Tally) bool { return t.Status == status })
+	})
+	if len(statuses) == 0 {
+		return out, nil
+	}
+	if err := s.Env.Engine.EachWith(ctx, env, statuses, func(r *state.Row) error {
+		if len(r.Causes) > 0 && r.Causes[0] != r.ID {
+			for _, c := range r.Causes {
+				out.because[c] = append(out.because[c], r.ID)
+			}
+			return nil
+		}
+		row := *r
+		recordMissing(out.lacks, &row)
+		row.Body = nil
+		out.rows = append(out.rows, row)
+		return nil
+	}); err != nil {
+		return out, err
+	}
+	slices.SortFunc(out.rows, func(a, b state.Row) int { return cmp.Compare(a.ID, b.ID) })
+	out.rows = slices.CompactFunc(out.rows, func(a, b state.Row) bool { return a.ID == b.ID })
+	for _, ids := range out.because {
+		slices.Sort(ids)
+	}
+	return out, s.lastReached(ctx, env, tally, &out)
+}
+
+// lastReached finds when agents with unavailable resources were last reached: a run succeeded.
+func (s *Service) lastReached(
+	ctx context.Context, env string, tally []state.Tally, of *unhealthyRows,
+) error {
+	for i := range of.rows {
+		if r := &of.rows[i]; r.Status() == state.StatusUnavailable {
+			of.reached[r.ID.Agent()] = time.Time{}
+		}
+	}
+	lane := ""
+	for _, t := range tally { // sorted by lane
+		agent := state.AgentOf(t.Lane)
+		if _, asked := of.reached[agent]; !asked || t.Lane == lane {
+			continue
+		}
+		lane = t.Lane
+		rows, err := s.Env.Engine.State.LaneRows(ctx, env, lane, true)
+		if err != nil {
+			return fault.Wrap(fault.Unknown, "read resources", err)
+		}
+		for i := range rows {
+			if at := rows[i].SucceededAt; at.After(of.reached[agent]) {
+				of.reached[agent] = at
+			}
+		}
+	}
+	return nil
+}
+
+// maxStanding bounds the number of agents and of types in Health.
+const maxStanding = 100
+
+// stand fills in how agents and types are doing.
+func (h *Health) stand(tally []state.Tally) {
+	h.Agents, h.MoreAgents = standings(tally, func(t *state.Tally) string {
+		return state.AgentOf(t.Lane)
+	})
+	h.Types, h.MoreTypes = standings(tally, func(t *state.Tally) string { return t.Type })
+}
+
+// standings sums counters by a name, and returns the worst, and how many more there are.
+func standings(tally []state.Tally, name func(*state.Tally) string) ([]Standing, int) {
+	by := map[string]*Standing{}
+	for i := range tally {
+		t := &tally[i]
+		one := by[name(t)]
+		if one == nil {
+			one = &Standing{Name: name(t), Counts: map[state.Status]int{}}
+			by[one.Name] = one
+		}
+		one.Count += t.Count
+		one.Counts[t.Status] += t.Count
+		if state.Worse(t.Status, one.Worst) {
+			one.Worst = t.Status
+		}
+	}
+	out := make([]Standing, 0, len(by))
+	for _, one := range by {
+		out = append(out, *one)
+	}
+	slices.SortFunc(out, func(a, b Standing) int {
+		return cmp.Or(cmp.Compare(state.Urgency(b.Worst), state.Urgency(a.Worst)),
+			cmp.Compare(a.Name, b.Name))
+	})
+	n := min(len(out), maxStanding)
+	return out[:n], len(out) - n
 }
 
 // missingValue describes the value that an undefined resource lacks.
@@ -141,14 +237,11 @@ func firstMissing(res *resource.Resource) missingValue {
 	return missingValue{}
 }
 
-func groupOf(
-	g []*state.Row, because map[resource.ID][]resource.ID, lacks map[string]missingValue,
-	reached map[string]time.Time,
-) Group {
+func groupOf(g []*state.Row, of unhealthyRows) Group {
 	r := g[0]
 	var skipped []resource.ID
 	for _, r := range g {
-		skipped = append(skipped, because[r.ID]...)
+		skipped = append(skipped, of.because[r.ID]...)
 	}
 	slices.Sort(skipped)
 	skipped = slices.Compact(skipped)
@@ -157,10 +250,10 @@ func groupOf(
 		FirstNot: wire.OrEmpty(skipped[:min(len(skipped), maxNotDone)])}
 	if out.Status == state.StatusUnavailable {
 		out.Agent = r.ID.Agent()
-		out.Since = wire.TimeOrNil(reached[out.Agent])
+		out.Since = wire.TimeOrNil(of.reached[out.Agent])
 	}
 	if len(r.Missing) > 0 {
-		out.Parameter = lacks[r.Missing[0]].parameter
+		out.Parameter = of.lacks[r.Missing[0]].parameter
 	}
 	return out
 }

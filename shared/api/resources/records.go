@@ -125,6 +125,20 @@ type Health struct {
 	Groups []Group `json:"groups"`
 	// Single are the first unhealthy resources, one by one.
 	Single []Problem `json:"single"`
+	// Agents and Types are how the resources of each are doing, the worst first.
+	Agents     []Standing `json:"agents" maxItems:"100" doc:"by agent, the worst first"`
+	MoreAgents int        `json:"more_agents,omitempty" doc:"number of further agents"`
+	Types      []Standing `json:"types" maxItems:"100" doc:"by type, the worst first"`
+	MoreTypes  int        `json:"more_types,omitempty" doc:"number of further types"`
+}
+
+// Standing is how the resources of an agent or a type are doing. A running resource counts with the
+// status that it had.
+type Standing struct {
+	Name   string               `json:"name"`
+	Worst  state.Status         `json:"worst"`
+	Count  int                  `json:"count" doc:"number of its resources"`
+	Counts map[state.Status]int `json:"counts" doc:"number of its resources by status, without zeros"`
 }
 
 // Group is a number of resources that are unhealthy on their own, for one reason.

@@ -126,10 +126,10 @@ func (a *auditor) tablet(ctx context.Context, rec *record) error {
 	if err := a.s.load(ctx, a.env, b, rec); err != nil {
 		return a.there(rec.key, err)
 	}
-	counts, tickets, due := map[state.Status]int{}, 0, time.Time{}
+	counts, tickets, due := map[rowKind]int{}, 0, time.Time{}
 	for id, stored := range b.img.rows {
 		r := stored.row(id, lane)
-		counts[r.Status()]++
+		counts[kindOf(&r)]++
 		if r.Ticket() != 0 {
 			tickets++
 		}

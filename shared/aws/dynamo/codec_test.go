@@ -85,7 +85,8 @@ func TestAnyRecordComesBack(t *testing.T) {
 		outbox uint16, foreign bool, name string, size uint16) bool {
 		rec := &record{key: "k", seq: 7, nonce: nonce, holder: holder, fence: fence,
 			until: time.Unix(1, 2).UTC(), wave: wave, tx: tx, before: idList{object: "00ff"},
-			counts:  map[state.Status]int{state.StatusFailed: int(tickets), "other": 3},
+			counts: map[rowKind]int{{"t::One", state.StatusFailed}: int(tickets), {"t::One", "other"}: 3,
+				{"", state.StatusDeployed}: 1},
 			tickets: int(tickets), outbox: int(outbox), foreign: foreign, acted: int64(outbox),
 			refs: []ref{{kind: pageRef, first: 3, last: 9, size: int(size), objects: 2,
 				name: name}},

@@ -28,12 +28,12 @@ func newEdit(rec *record) *edit {
 func (e *edit) count(old, now *state.Row) {
 	n := e.next
 	if n.counts == nil {
-		n.counts = map[state.Status]int{}
+		n.counts = map[rowKind]int{}
 	}
 	if old != nil {
-		status := old.Status()
-		if n.counts[status]--; n.counts[status] == 0 {
-			delete(n.counts, status)
+		kind := kindOf(old)
+		if n.counts[kind]--; n.counts[kind] == 0 {
+			delete(n.counts, kind)
 		}
 		if old.Ticket() != 0 {
 			n.tickets--
@@ -41,7 +41,7 @@ func (e *edit) count(old, now *state.Row) {
 		e.dueOut = e.dueOut || (!old.NextAt.IsZero() && !old.NextAt.After(n.due))
 	}
 	if now != nil {
-		n.counts[now.Status()]++
+		n.counts[kindOf(now)]++
 		if now.Ticket() != 0 {
 			n.tickets++
 		}

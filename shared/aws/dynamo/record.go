@@ -33,17 +33,34 @@ type record struct {
 
 	// Summaries of the rows, always consistent with refs and tail. With them, most queries need not
 	// read the rows.
-	counts  map[state.Status]int // number of rows by status, without zeros
-	tickets int                  // number of scheduled rows
-	outbox  int                  // number of outbox entries
-	due     time.Time            // earliest timer; zero: none
-	foreign bool                 // may hold rows of other agents than the lane's; never reset
-	acted   int64                // last change in a page with entries to log
+	counts  map[rowKind]int // number of rows by type and status, without zeros
+	tickets int             // number of scheduled rows
+	outbox  int             // number of outbox entries
+	due     time.Time       // earliest timer; zero: none
+	foreign bool            // may hold rows of other agents than the lane's; never reset
+	acted   int64           // last change in a page with entries to log
 
 	// Content of the tablet: pieces, oldest first, without a gap between their changes, and then
 	// the newest changes themselves.
 	refs []ref
 	tail []entry
+}
+
+// rowKind is the type and the status of a row.
+type rowKind struct {
+	of     string // type
+	status state.Status
+}
+
+func kindOf(r *state.Row) rowKind { return rowKind{r.ID.Type(), r.Status()} }
+
+// statuses returns the number of rows by status.
+func (r *record) statuses() map[state.Status]int {
+	out := make(map[state.Status]int, len(r.counts))
+	for kind, n := range r.counts {
+		out[kind.status] += n
+	}
+	return out
 }
 
 // refKind is the kind of place of a piece of a tablet.
@@ -129,7 +146,7 @@ func (r *record) since() int64 {
 	return r.refs[len(r.refs)-1].last
 }
 
-const recordFormat = 1
+const recordFormat = 2
 
 // statusWords are the statuses, indexed by the byte that encodes them. New words are added at the
 // end.
@@ -158,11 +175,7 @@ func (r *record) encode(p *packer) []byte {
 	e.idList(r.before, p)
 	e.Int(r.tx)
 	e.idList(r.conflicts, p)
-	e.Len(len(r.counts))
-	for _, status := range slices.Sorted(maps.Keys(r.counts)) {
-		e.Word(string(status), statusWords)
-		e.Len(r.counts[status])
-	}
+	e.counts(r.counts)
 	e.Len(r.tickets)
 	e.Len(r.outbox)
 	e.Time(r.due)
@@ -198,13 +211,7 @@ func decodeRecord(key string, seq int64, b []byte, p *packer) (*record, error) {
 	r.running, r.before = d.idList(p), d.idList(p)
 	r.tx = d.Int()
 	r.conflicts = d.idList(p)
-	if n := d.Len(); n > 0 {
-		r.counts = make(map[state.Status]int, n)
-		for ; n > 0 && !d.Bad; n-- {
-			status := state.Status(d.Word(statusWords))
-			r.counts[status] = int(d.Uint())
-		}
-	}
+	r.counts = d.counts()
 	r.tickets, r.outbox = int(d.Uint()), int(d.Uint())
 	r.due, r.foreign, r.acted = d.Time(), d.Bool(), d.Int()
 	for n := d.Len(); n > 0 && !d.Bad; n-- {
@@ -217,6 +224,40 @@ func decodeRecord(key string, seq int64, b []byte, p *packer) (*record, error) {
 		return nil, damaged("the record of %s does not decode", key)
 	}
 	return r, nil
+}
+
+// counts encodes the numbers of rows: each type with its statuses.
+func (e *enc) counts(counts map[rowKind]int) {
+	byType := map[string][]state.Status{}
+	for kind := range counts {
+		byType[kind.of] = append(byType[kind.of], kind.status)
+	}
+	e.Len(len(byType))
+	for _, of := range slices.Sorted(maps.Keys(byType)) {
+		e.Text(of)
+		statuses := byType[of]
+		slices.Sort(statuses)
+		e.Len(len(statuses))
+		for _, status := range statuses {
+			e.Word(string(status), statusWords)
+			e.Len(counts[rowKind{of, status}])
+		}
+	}
+}
+
+func (d *dec) counts() map[rowKind]int {
+	var out map[rowKind]int
+	for types := d.Len(); types > 0 && !d.Bad; types-- {
+		of := d.Text()
+		for n := d.Len(); n > 0 && !d.Bad; n-- {
+			if out == nil {
+				out = map[rowKind]int{}
+			}
+			status := state.Status(d.Word(statusWords))
+			out[rowKind{of, status}] = int(d.Uint())
+		}
+	}
+	return out
 }
 
 // holder encodes the name of a process, "#" and the id of an acquisition. Both are mostly

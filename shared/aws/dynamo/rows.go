@@ -220,7 +220,7 @@ func (s *rows) scheduleIn(
 			out.withRows++
 		}
 		waving := e.Wave.Epoch != 0 && rec.wave < e.Wave.Epoch &&
-			rec.total() > rec.counts[state.StatusOrphaned]
+			rec.total() > rec.statuses()[state.StatusOrphaned]
 		if rec.tickets == 0 && !waving {
 			continue
 		}
@@ -354,8 +354,8 @@ func (s *rows) Counts(ctx context.Context, env string) (map[state.Status]int, er
 func countsIn(recs []*record) map[state.Status]int {
 	out := map[state.Status]int{}
 	for _, rec := range recs {
-		for status, n := range rec.counts {
-			out[status] += n
+		for kind, n := range rec.counts {
+			out[kind.status] += n
 		}
 	}
 	return out

@@ -102,6 +102,7 @@ var (
 	_ state.AuditLog    = (*State)(nil)
 	_ state.Feed        = (*State)(nil)
 	_ state.Looker      = (*State)(nil)
+	_ state.Tallier     = (*State)(nil)
 	_ deploy.Overviewer = (*State)(nil)
 )
 

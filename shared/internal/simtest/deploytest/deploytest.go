@@ -82,6 +82,7 @@ func TestState(t *testing.T, open func(t *testing.T) StateHarness) {
 		{"Wave", waveChecks()}, {"Follows", followChecks()},
 		{"Actions", actionChecks()}, {"Parameters", parameterChecks()},
 		{"Races", raceChecks()}, {"Feed", feedChecks()},
+		{"Tally", tallyChecks()},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.checks {
