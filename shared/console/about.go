@@ -21,8 +21,3 @@ func aboutPage(_ context.Context, r *request) (view, error) {
 		Licences: licences(),
 	}}, nil
 }
-
-// licences returns the licences of the parts that pages contain.
-func licences() []string {
-	return []string{"The console contains code of the Go project: golang.org/x/net (BSD-3-Clause)."}
-}

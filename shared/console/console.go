@@ -75,7 +75,9 @@ func New(home api.Home, o Options) *Console {
 	}
 	s := &site{home: home, o: o, sessions: newSessions(o), streams: &streams{}, flashes: newFlashes(o.Now),
 		files: newFiles(), pages: http.NewServeMux(), has: map[string]bool{}}
-	s.layout = newLayout()
+	s.templates = newTemplates()
+	s.icons = newIcons(assetFiles)
+	s.markdown = newMarkdown()
 	s.register()
 	return &Console{s, s.guarded(http.HandlerFunc(s.dispatch))}
 }
@@ -98,15 +100,17 @@ func (c *Console) Code() string { return c.site.sessions.newCode() }
 //
 // Large: each file of pages adds its rows of the table by a method.
 type site struct {
-	home     api.Home
-	o        Options
-	sessions *sessions
-	streams  *streams
-	flashes  *flashes
-	files    *files
-	layout   *layout
-	pages    *http.ServeMux
-	has      map[string]bool // the patterns of the pages that exist
+	home      api.Home
+	o         Options
+	sessions  *sessions
+	streams   *streams
+	flashes   *flashes
+	files     *files
+	templates *templates
+	icons     *icons
+	markdown  *markdown
+	pages     *http.ServeMux
+	has       map[string]bool // the patterns of the pages that exist
 }
 
 // root returns the URL of a path below the base.
@@ -231,7 +235,7 @@ func (s *site) show(w http.ResponseWriter, q *request, v view) {
 	if regions == "" {
 		q.flashed = s.flashes.take(q.who, q.RequestURI)
 	}
-	text, err := s.layout.render(q.frame(v), v.Template)
+	text, err := s.templates.render(q.frame(v), v.Template)
 	if err != nil {
 		s.fail(w, q, fault.Wrap(fault.Internal, "render "+v.Template, err))
 		return
@@ -250,7 +254,7 @@ func (s *site) show(w http.ResponseWriter, q *request, v view) {
 func (s *site) fail(w http.ResponseWriter, q *request, err error) {
 	p := q.problem(err)
 	v := view{Template: "error.html", Title: p.Title, Data: p, Status: p.Status}
-	text, failed := s.layout.render(q.frame(v), v.Template)
+	text, failed := s.templates.render(q.frame(v), v.Template)
 	if failed != nil {
 		http.Error(w, fmt.Sprint(err), http.StatusInternalServerError)
 		return

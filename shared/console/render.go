@@ -122,18 +122,18 @@ func (r *request) frame(v view) frame {
 	return f
 }
 
-// layout renders templates.
-type layout struct {
+// templates renders templates.
+type templates struct {
 	pages map[string]*template.Template
 	err   error // a template does not parse
 }
 
-// newLayout parses all templates. Each page has base.html and parts.html, and its own file defines
-// "main".
-func newLayout() *layout {
-	l := &layout{pages: map[string]*template.Template{}}
+// newTemplates parses all templates. Each page has base.html and the files parts*.html, and its own
+// file defines "main".
+func newTemplates() *templates {
+	l := &templates{pages: map[string]*template.Template{}}
 	base, err := template.New("base.html").ParseFS(templateFiles, "templates/base.html",
-		"templates/parts.html")
+		"templates/parts*.html")
 	if err != nil {
 		l.err = err
 		return l
@@ -141,7 +141,7 @@ func newLayout() *layout {
 	names, _ := fs.Glob(templateFiles, "templates/*.html") // the pattern is valid
 	for _, name := range names {
 		file := path.Base(name)
-		if file == "base.html" || file == "parts.html" {
+		if file == "base.html" || strings.HasPrefix(file, "parts") {
 			continue
 		}
 		page, err := base.Clone()
@@ -158,7 +158,7 @@ func newLayout() *layout {
 }
 
 // render returns a page.
-func (l *layout) render(f frame, name string) ([]byte, error) {
+func (l *templates) render(f frame, name string) ([]byte, error) {
 	page := l.pages[name]
 	if page == nil {
 		if l.err != nil {
@@ -272,17 +272,21 @@ type files struct {
 
 type file struct {
 	kind   string // the media type
-	text   []byte
+	text   []byte // nil: only zipped
 	zipped []byte
 }
 
 func newFiles() *files {
 	f := &files{all: map[string]file{}}
 	f.add(staticFiles, "static")
+	f.addAssets(assetFiles, "assets")
 	sum := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(f.all)) {
 		_, _ = io.WriteString(sum, name+"\x00")
 		_, _ = sum.Write(f.all[name].text)
+		if f.all[name].text == nil {
+			_, _ = sum.Write(f.all[name].zipped)
+		}
 	}
 	f.hash = hex.EncodeToString(sum.Sum(nil)[:8])
 	return f
@@ -341,10 +345,16 @@ func (f *files) serve(w http.ResponseWriter, r *http.Request, inner string) bool
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 	h.Set("Vary", "Accept-Encoding")
+	if name == diagramPage {
+		h.Set("Content-Security-Policy", diagramPolicy)
+	}
 	text := x.text
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	switch {
+	case strings.Contains(r.Header.Get("Accept-Encoding"), "gzip"):
 		h.Set("Content-Encoding", "gzip")
 		text = x.zipped
+	case text == nil:
+		text = unzipped(x.zipped)
 	}
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(text)

@@ -254,7 +254,7 @@ func (s *site) signInPage(w http.ResponseWriter, r *http.Request, status int, wr
 	} else if back := r.URL.Query().Get("back"); back != "" {
 		v.Back = back // checked when the form is sent
 	}
-	text, err := s.layout.render(q.frame(view{Template: "signin.html", Title: "Sign in", Data: v}),
+	text, err := s.templates.render(q.frame(view{Template: "signin.html", Title: "Sign in", Data: v}),
 		"signin.html")
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

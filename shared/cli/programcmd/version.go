@@ -8,6 +8,7 @@ import (
 	"southbound/shared/cli/home"
 	"southbound/shared/cli/output"
 	"southbound/shared/cli/usage"
+	"southbound/shared/console"
 	"southbound/shared/platform"
 
 	"github.com/spf13/cobra"
@@ -20,11 +21,13 @@ type release struct {
 	Revision string `json:"revision"` // the commit that was built; "" outside of git
 	Modified bool   `json:"modified"` // files of that commit were changed before the build
 	Go       string `json:"go"`
+	Console  string `json:"console"` // what pages of the console have of diagrams and icons
 }
 
 // released reads the build information that the toolchain wrote into this program.
 func released() release {
-	out := release{Version: home.Version, Build: platform.Build()}
+	out := release{Version: home.Version, Build: platform.Build(),
+		Console: console.Assets()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return out
@@ -71,7 +74,7 @@ func (c *ProgramCommands) VersionCommand() *cobra.Command {
 			if r := released(); c.JSON {
 				c.Line(r)
 			} else {
-				c.Printf("southbound %s\n", r)
+				c.Printf("southbound %s\nconsole: %s\n", r, r.Console)
 			}
 			return nil
 		},

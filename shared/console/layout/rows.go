@@ -12,6 +12,7 @@ type Row struct {
 	Count  int
 	Status Status
 	URL    string // "" for none
+	Hint   string
 	// Above are the ends of lines that lead to the box, Below those of lines that leave it.
 	Above, Below []End
 	Current      bool
@@ -33,7 +34,7 @@ func (d *Drawing) Rows() []Row {
 	for n, i := range order {
 		b := &d.Boxes[i]
 		rows[n] = Row{Title: plain(b.Title), Short: cut(plain(b.Title), 2*titleCells),
-			Count: b.Count, Status: b.Status, URL: safe(b.URL), Current: b.Current}
+			Count: b.Count, Status: b.Status, URL: safe(b.URL), Hint: plain(b.Hint), Current: b.Current}
 	}
 	for _, l := range d.Lines {
 		from, to := &rows[at[l.From]], &rows[at[l.To]]

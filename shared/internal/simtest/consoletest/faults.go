@@ -189,3 +189,11 @@ func (f *Faulty) Orders() (api.Orders, error) {
 	}
 	return f.Home.Orders()
 }
+
+// Graph implements api.Home.
+func (f *Faulty) Graph(ctx context.Context, env string, q api.GraphQuery) (api.Graph, error) {
+	if err := f.Before("Graph"); err != nil {
+		return api.Graph{}, err
+	}
+	return f.Home.Graph(ctx, env, q)
+}
