@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -86,5 +88,48 @@ func TestChangesEnd(t *testing.T) {
 	got, err := w.service.Changes(t.Context(), "e", at.Token, time.Hour)
 	if err != nil || got.Token != at.Token {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestSummaries wants all environments in one answer, the same from a service and from a client.
+func TestSummaries(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	client, err := api.NewClient(api.ClientConfig{URL: w.URL, Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []api.Home{w.service, client} {
+		if none, err := h.Summaries(t.Context()); err != nil || len(none) != 0 {
+			t.Errorf("%v: %v without environments", err, none)
+		}
+	}
+	if _, err := w.service.Export(t.Context(), "b", deploy.Export{Model: nulls(2)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.service.Halt(t.Context(), "a", true); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []api.Home{w.service, client} {
+		got, err := h.Summaries(t.Context())
+		if err != nil || len(got) != 2 {
+			t.Fatalf("%v: %v", err, got)
+		}
+		a, b := got[0], got[1]
+		if a.Environment != "a" || !a.Halted || a.Version != 0 || a.Exported != nil || a.Worst != "" {
+			t.Errorf("nothing was exported: %+v", a)
+		}
+		if b.Environment != "b" || b.Halted || b.Version != 1 || b.LatestVersion != 1 ||
+			b.Exported == nil || b.Worst != state.StatusAvailable || b.Counts[state.StatusAvailable] != 2 {
+			t.Errorf("two resources were exported: %+v", b)
+		}
+	}
+	_, text := w.ask(t, "GET", "/v1/summaries?limit=1", "")
+	var page struct {
+		Items []api.Summary
+		Next  string
+	}
+	if err := json.Unmarshal([]byte(text), &page); err != nil || len(page.Items) != 1 || page.Next == "" {
+		t.Errorf("a page of one: %v %s", err, text)
 	}
 }

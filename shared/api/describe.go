@@ -196,6 +196,8 @@ func link(ops map[string]*huma.Operation) {
 		{"environments", "actions", "actions", values{"env": first}},
 		{"types", "one", "type", values{"name": first + "/name"}},
 		{"types", "next", "types", values{"cursor": body + "/next"}},
+		{"summaries", "progress", "progress", values{"env": first + "/environment"}},
+		{"summaries", "next", "summaries", values{"cursor": body + "/next"}},
 		{"changes", "next", "changes", values{"env": env, "after": body + "/token"}},
 		{"resources", "one", "resource", values{"env": env, "id": first + "/id"}},
 		{"resources", "graph", "resourceGraph", values{"env": env, "id": first + "/id"}},

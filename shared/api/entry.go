@@ -101,6 +101,7 @@ type (
 	PageQuery        = paging.Query
 	ParametersQuery  = parameters.Query
 	ResourcesQuery   = resources.Query
+	Summary          = environments.Summary
 	Type             = types.Type
 	Upload           = files.Upload
 	ValidLine        = lines.ValidLine

@@ -12,6 +12,8 @@ import (
 type Reader interface {
 	// Environments returns the names of all environments, sorted.
 	Environments(ctx context.Context) ([]string, error)
+	// Summaries returns the state of all environments, sorted by name.
+	Summaries(ctx context.Context) ([]Summary, error)
 	// Progress returns the progress of an environment.
 	Progress(ctx context.Context, env string) (Progress, error)
 	// AuditPage returns a page of the requests that changed something, newest first.

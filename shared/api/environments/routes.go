@@ -36,6 +36,7 @@ func Routes(r *server.Router, s *Service) {
 				AuditQuery{Cursor: i.Cursor, Since: i.Since, Limit: i.Limit.Limit}))
 		})
 	changesRoute(r, s)
+	summariesRoute(r, s)
 	server.Register(r, http.MethodPost, server.EnvironmentPath+"/halt", "halt",
 		"Halt or resume the environment",
 		func(ctx context.Context, i *struct {

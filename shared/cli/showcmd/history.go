@@ -22,7 +22,6 @@ import (
 	"southbound/shared/cli/output"
 	"southbound/shared/cli/usage"
 	"southbound/shared/deploy/model"
-	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -45,30 +44,30 @@ func (h *History) environments(ctx context.Context, _ []string) error {
 	if !h.Remote() && h.Fresh() {
 		return h.Missing(nil)
 	}
-	names, err := h.Home.Environments(ctx)
+	all, err := h.Home.Summaries(ctx)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		p, err := h.Home.Progress(ctx, name)
-		if err != nil {
-			return err
-		}
+	for i := range all {
+		one := &all[i]
 		if h.JSON {
-			h.Line(struct {
-				Environment   string               `json:"environment"`
-				Version       int                  `json:"version"`
-				LatestVersion int                  `json:"latest_version"`
-				Counts        map[state.Status]int `json:"counts"`
-			}{name, p.Released, p.Last, p.ByStatus()})
+			h.Line(one)
 			continue
 		}
-		h.Printf("%-20s  version %d: %s\n", name, p.Released, output.CountsText(p.ByStatus()))
+		h.Printf("%-20s  version %d: %s\n", one.Environment, one.Version,
+			output.CountsText(one.Counts)+haltedText(one.Halted))
 	}
-	if len(names) == 0 {
+	if len(all) == 0 {
 		h.None("", false)
 	}
 	return nil
+}
+
+func haltedText(halted bool) string {
+	if halted {
+		return "; halted"
+	}
+	return ""
 }
 
 // DiffCommand returns the command diff.
