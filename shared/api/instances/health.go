@@ -11,6 +11,7 @@ import (
 	"southbound/shared/api/wire"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
+	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
 	"southbound/shared/service/orders"
 )
@@ -47,6 +48,8 @@ type Rejection struct {
 	Compile  string       `json:"compile_id" doc:"the id of the event"`
 	Errors   []RejectedBy `json:"errors"`
 	Trace    *string      `json:"trace"`
+	// Ran is the compile that was rejected.
+	Ran *inventory.Compile `json:"compile,omitempty"`
 }
 
 // RejectedBy is an error of a rejection.
@@ -181,7 +184,10 @@ func Diagnose(
 		r := Rejection{
 			At: e.At, Version: e.Version, From: wire.Text(e.From), To: wire.Text(e.To), Message: e.Message,
 			More: e.More, Instance: e.Version, Compile: e.ID,
-			Errors: []RejectedBy{{e.Type, e.Message}},
+			Errors: []RejectedBy{{e.Type, e.Message}}, Ran: e.Ran,
+		}
+		if e.Ran != nil && e.Ran.Trace != "" {
+			r.Trace = &e.Ran.Trace
 		}
 		out.Rejections = append([]Rejection{r}, out.Rejections...)
 		out.Rejections = out.Rejections[:min(len(out.Rejections), maxRejections)]

@@ -33,11 +33,18 @@ type compiler struct {
 	given  allocations
 }
 
-// compile compiles a model for jobs. If it fails because files of the unpacked model were changed
+// compile compiles a model for jobs, and records the compile in them. If it fails because files of the unpacked model were changed
 // or removed, it repeats the compile. So no order fails for that.
 func (c *compiler) compile(
 	ctx context.Context, digest string, jobs []job, validating bool,
 ) (*compiled, error) {
+	began := c.now()
+	defer func() {
+		ran := &inventory.Compile{DurationMS: c.now().Sub(began).Milliseconds(), Instances: len(jobs)}
+		for i := range jobs {
+			jobs[i].ran = ran
+		}
+	}()
 	out, failed := c.compileOnce(ctx, digest, jobs, validating)
 	var other *elsewhere
 	if failed == nil || errors.As(failed, &other) || outside(ctx, failed) || c.Compile != nil {

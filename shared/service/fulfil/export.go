@@ -219,6 +219,7 @@ func (x *exporter) notExported(ctx context.Context, j job, problems []diag.Probl
 		return x.results.postpone(j.rec, err)
 	}
 	explain(&c, problems)
+	j.describe(&c, problems)
 	return x.results.write(ctx, []inventory.Change{c})
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +119,17 @@ func TestWrong(t *testing.T) {
 	if !last.Error || !strings.HasPrefix(last.Message, "main.cf:24:") ||
 		!strings.Contains(string(last.More), `"line":24`) {
 		t.Errorf("%+v", last)
+	}
+	if ran := last.Compile; ran == nil || ran.Instances != 1 || ran.DurationMS < 0 ||
+		!strings.HasPrefix(ran.Trace, "main.cf:24:") {
+		t.Errorf("the failed compile: %+v", ran)
+	}
+	if events, err = w.store.Events(t.Context(), env, "one", 0, 100); err != nil {
+		t.Fatal(err)
+	}
+	if n := slices.IndexFunc(events, func(e inventory.Event) bool { return e.Compile != nil }); n < 0 ||
+		events[n].Compile.Trace != "" || events[n].Error {
+		t.Errorf("the compile that succeeded is not in %+v", events)
 	}
 	w.update("two", map[string]any{"text": "right"})
 	w.work()

@@ -151,7 +151,7 @@ func (o *ordered) compile(
 		return nil, err
 	}
 	for range 2 {
-		c, err := o.export.compiler.compile(ctx, digest, []job{{rec, t}}, validating)
+		c, err := o.export.compiler.compile(ctx, digest, []job{{rec: rec, task: t}}, validating)
 		if err != nil {
 			return c, err
 		}
@@ -160,7 +160,7 @@ func (o *ordered) compile(
 			return c, err
 		}
 	}
-	return o.export.compiler.compile(ctx, digest, []job{{rec, t}}, validating)
+	return o.export.compiler.compile(ctx, digest, []job{{rec: rec, task: t}}, validating)
 }
 
 func (o *ordered) validates(ctx context.Context, t inventory.Task) error {

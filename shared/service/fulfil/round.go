@@ -57,6 +57,7 @@ type agenda struct {
 type job struct {
 	rec  *inventory.Record
 	task inventory.Task
+	ran  *inventory.Compile // its last compile in this round; nil: there was none
 }
 
 // jobs returns the tasks of a kind that can be done, one of each instance.
@@ -68,7 +69,7 @@ func (a *agenda) jobs(kind inventory.TaskKind) []job {
 		}
 		for _, t := range rec.Tasks {
 			if t.Kind == kind {
-				out = append(out, job{rec, t})
+				out = append(out, job{rec: rec, task: t})
 				break
 			}
 		}

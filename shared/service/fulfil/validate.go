@@ -98,6 +98,7 @@ func (v *validator) validated(ctx context.Context, c *compiled, jobs []job) erro
 		if told {
 			change.Under = c.members.under
 		}
+		j.describe(&change, nil)
 		changes = append(changes, change)
 	}
 	return v.results.write(ctx, changes)
@@ -112,5 +113,6 @@ func (v *validator) invalid(ctx context.Context, j job, problems []diag.Problem)
 		return v.results.postpone(j.rec, err)
 	}
 	explain(&c, problems)
+	j.describe(&c, problems)
 	return v.results.write(ctx, []inventory.Change{c})
 }

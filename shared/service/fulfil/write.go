@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"southbound/shared/deploy/state"
@@ -91,6 +92,23 @@ func explain(c *inventory.Change, problems []diag.Problem) {
 		e.Message = string(m[:maxMessage]) + "…"
 	}
 	e.More, _ = json.Marshal(map[string]json.RawMessage{"problems": said(problems)})
+}
+
+// describe adds the compile of a job to the first event of its change, with the text of problems.
+func (j *job) describe(c *inventory.Change, problems []diag.Problem) {
+	if j.ran == nil || len(c.Events) == 0 {
+		return
+	}
+	ran := *j.ran
+	var lines []string
+	for i := range problems {
+		lines = append(lines, problems[i].Lines(func(diag.Pos) (string, bool) { return "", false })...)
+	}
+	ran.Trace = strings.Join(lines, "\n")
+	if len(ran.Trace) > inventory.MaxTrace {
+		ran.Trace = strings.ToValidUTF8(ran.Trace[:inventory.MaxTrace-len("…")], "") + "…"
+	}
+	c.Events[0].Compile = &ran
 }
 
 // stuck returns the change that records why an instance cannot proceed. The task is tried again

@@ -163,7 +163,20 @@ type Event struct {
 	Message string    `json:"message,omitempty"` // for people; contains no secrets
 	// More holds further data of the event, for example problems with their places.
 	More json.RawMessage `json:"more,omitempty"`
+	// Compile is the compile that the event follows from; nil: it follows from none.
+	Compile *Compile `json:"compile,omitempty"`
 }
+
+// Compile describes the compile of a model for instances. It is kept as long as its event.
+type Compile struct {
+	DurationMS int64 `json:"duration_ms" doc:"how long it took"`
+	Instances  int   `json:"instances" doc:"number of instances that it was for"`
+	// Trace is the text of all problems, with the places that lead to them, at most MaxTrace bytes.
+	Trace string `json:"trace,omitempty" doc:"all problems, with the places in the model that lead to them"`
+}
+
+// MaxTrace is the maximum size of the trace of a compile, in bytes.
+const MaxTrace = 16 << 10
 
 // Change is the new content of a record, with the events that led to it. Rev is the revision of the
 // record that was read.

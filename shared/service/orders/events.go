@@ -40,6 +40,8 @@ type Event struct {
 	Compile     *string `json:"id_compile_report" doc:"always null"`
 	// More holds further data of the event, for example problems with their places.
 	More json.RawMessage `json:"more,omitempty"`
+	// Ran is the compile that the event follows from.
+	Ran *inventory.Compile `json:"compile,omitempty" doc:"the compile that it follows from"`
 }
 
 // The severities of events.
@@ -60,7 +62,7 @@ func eventOf(instance, service string, e *inventory.Event) Event {
 		Instance: instance, Service: service, Seq: e.Seq, At: e.At, Version: e.Version,
 		Type: callback.Word(e.Kind), Trigger: lifecycle.Trigger(e.Kind), From: orNil(e.From),
 		To: orNil(e.To), Error: e.Error, Severity: severityInfo, SeverityText: "INFO",
-		Message: e.Message, More: e.More,
+		Message: e.Message, More: e.More, Ran: e.Compile,
 		Correlation: derived(fmt.Sprintf("%s/version/%d", instance, e.Version)),
 	}
 	if e.Error {

@@ -396,6 +396,7 @@ func (s *suite) events() {
 			From:    "a",
 			To:      "b",
 			More:    []byte(`{"x":1}`),
+			Compile: &inventory.Compile{DurationMS: 7, Instances: 2, Trace: "x\n  y"},
 		}
 	}
 	r := s.put(record(1), at("one"), at("two"))
@@ -416,7 +417,8 @@ func (s *suite) events() {
 		out := []string{}
 		for i, e := range all {
 			out = append(out, e.Kind)
-			if e.Seq != after+int64(i)+1 || !e.At.Equal(began) || string(e.More) != `{"x":1}` {
+			if e.Seq != after+int64(i)+1 || !e.At.Equal(began) || string(e.More) != `{"x":1}` ||
+				e.Compile == nil || *e.Compile != (inventory.Compile{DurationMS: 7, Instances: 2, Trace: "x\n  y"}) {
 				s.Errorf("%+v", e)
 			}
 		}
