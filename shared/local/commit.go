@@ -158,13 +158,15 @@ func (t *tx) row(i int) error {
 type place struct {
 	k, rev int64 // k 0: not stored
 	count  countKey
+	facet  facet
 }
 
 func (t *tx) find(id resource.ID) (p place, err error) {
-	const sql = "SELECT k, rev, lane, status FROM resources WHERE env = ? AND id = ?"
+	const sql = "SELECT k, rev, lane, status, facet FROM resources WHERE env = ? AND id = ?"
 	err = query(t.c, sql, func(s *sqlite.Stmt) error {
 		p = place{s.ColumnInt64(0), s.ColumnInt64(1),
-			countKey{s.ColumnText(2), id.Type(), state.Status(s.ColumnText(3))}}
+			countKey{s.ColumnText(2), id.Type(), state.Status(s.ColumnText(3))},
+			facet(s.ColumnInt64(4))}
 		return nil
 	}, t.env, string(id))
 	return p, err
@@ -173,9 +175,9 @@ func (t *tx) find(id resource.ID) (p place, err error) {
 func (t *tx) insert(i int) error {
 	r := &t.records[i]
 	const sql = "INSERT INTO resources (env, id, rev, lane, ticket, next_at, checked, status, " +
-		"state, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+		"facet, state, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 	if err := query(t.c, sql, nil, t.env, r.id, r.rev, r.lane, r.ticket, r.nextAt, r.checked,
-		r.status, r.state, int64(r.sum)); err != nil {
+		r.status, int64(r.facet), r.state, int64(r.sum)); err != nil {
 		return err
 	}
 	if t.c.Changes() == 0 {
@@ -185,8 +187,8 @@ func (t *tx) insert(i int) error {
 	return t.putIntent(t.c.LastInsertRowID(), r)
 }
 
-// update writes a row that is already stored. A separate statement sets the lane, since SQLite
-// writes the index of lanes whenever a statement sets the column.
+// update writes a row that is already stored. Separate statements set the lane and the facet, since
+// SQLite writes the index of a column whenever a statement sets the column.
 func (t *tx) update(i int, have place) error {
 	r := &t.records[i]
 	t.counts[countKey{r.lane, resource.ID(r.id).Type(), state.Status(r.status)}]++
@@ -195,6 +197,12 @@ func (t *tx) update(i int, have place) error {
 	if err := query(t.c, sql, nil, r.rev, r.ticket, r.nextAt, r.checked, r.status, r.state,
 		int64(r.sum), have.k); err != nil {
 		return err
+	}
+	if r.facet != have.facet {
+		if err := query(t.c, "UPDATE resources SET facet = ? WHERE k = ?", nil, int64(r.facet),
+			have.k); err != nil {
+			return err
+		}
 	}
 	if r.lane != have.count.lane {
 		if err := query(t.c, "UPDATE resources SET lane = ? WHERE k = ?", nil, r.lane,

@@ -22,6 +22,7 @@ type record struct {
 	sum                          uint32 // of the values above
 	body                         []byte
 	bodySum                      uint32
+	facet                        facet // follows from the others
 }
 
 // restOfRow holds the fields of a state.Row that no query uses. The numbers of its fields are part
@@ -71,7 +72,8 @@ type restOfRow struct {
 // recordOf returns the record of a row that is written with the revision rev.
 func recordOf(r *state.Row, rev int64) record {
 	out := record{id: string(r.ID), rev: rev, lane: r.Lane, ticket: r.Ticket(), nextAt: nanos(r.NextAt),
-		checked: r.Checked, status: string(r.Status()), body: r.Body, bodySum: sumOf(r.Body)}
+		checked: r.Checked, status: string(r.Status()), body: r.Body, bodySum: sumOf(r.Body),
+		facet: facetOf(r)}
 	out.state = toCBOR(&restOfRow{Version: r.Version, Hash: r.Hash, Orphaned: r.Orphaned,
 		Removing: r.Removing, Priority: r.Priority, NotBefore: nanos(r.NotBefore),
 		Compliance: r.Compliance, LastRun: r.LastRun, Blocked: r.Blocked, Missing: r.Missing,

@@ -103,6 +103,7 @@ var (
 	_ state.Feed        = (*State)(nil)
 	_ state.Looker      = (*State)(nil)
 	_ state.Tallier     = (*State)(nil)
+	_ state.RowFinder   = (*State)(nil)
 	_ deploy.Overviewer = (*State)(nil)
 )
 
