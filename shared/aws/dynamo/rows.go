@@ -14,6 +14,8 @@ import (
 )
 
 // rows answers queries for rows, and for other content of their tablets.
+//
+// Large: each query of the port is a method, and most of them go through the same pages of tablets.
 type rows struct{ *reader }
 
 // Rows implements state.State.
