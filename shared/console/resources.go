@@ -1,3 +1,159 @@
 package console
 
-func (s *site) resourcesPages() []route { return nil }
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+
+	"southbound/shared/api"
+	"southbound/shared/deploy/state"
+)
+
+// resourcesPages are the list of resources, and the actions on resources.
+func (s *site) resourcesPages() []route {
+	rows := []route{{pattern: "GET /console/{env}/resources", page: resourcesPage}}
+	return append(append(rows, s.workPages()...), s.forgetPages()...)
+}
+
+// resourcesView is the list of resources.
+//
+// Large: it is the data of one template.
+type resourcesView struct {
+	Counts    []countView
+	All       string // the number of all resources that the other terms select; "": not known
+	AllURL    string
+	Of        string // the selected status; "": all, or several
+	Chips     []chip
+	Clear     string // the address of the whole list; "": it is the whole list
+	List      string // the address of the list without a query, for the filter
+	Fields    selection
+	Statuses  []choice
+	Rows      []resourceRow
+	Pager     pagerView
+	Acts      *selectionForm
+	Uncounted *problemView // why there are no counts
+	Failed    *problemView // why there are no rows
+	Exported  bool         // a version was stored
+}
+
+// resourceRow is a row of the list of resources.
+type resourceRow struct {
+	Row     string
+	Of      resourceRef
+	Status  statusView
+	Reason  string
+	LastRun string
+	Set     string
+}
+
+// selectionForm is what can be done with the resources of a list.
+type selectionForm struct {
+	Back    string   // the address of the list
+	Hidden  []choice // the filter
+	All     string   // the words for everything that the filter selects
+	Buttons []button
+}
+
+// listParams are the parameters of the list of resources, in the order of their chips.
+func listParams() []string {
+	return []string{paramStatus, paramAgent, paramType, paramSet, paramWord}
+}
+
+func resourcesPage(ctx context.Context, r *request) (view, error) {
+	q := r.URL.Query()
+	sel := selectionOf(q)
+	at := func(v url.Values) string { return r.urlOf("resources", v) }
+	d := resourcesView{Fields: sel, Chips: chipsOf(sel.values(), listParams(), at), List: at(nil),
+		Statuses: choicesOf(api.Statuses(), sel.oneStatus()), Of: sel.oneStatus()}
+	if !sel.empty() {
+		d.Clear = at(nil)
+	}
+	h := r.home(ctx)
+	p, err := h.Progress(ctx, r.Env)
+	if err != nil {
+		d.Uncounted = r.problem(err)
+	}
+	d.Exported = err != nil || p.Last > 0
+	d.Counts, d.All, d.AllURL = r.countLinks(&p, sel)
+	cursor := q.Get(paramCursor)
+	rows, next, err := resourcesAfter(ctx, h, r.Env, sel.terms(), cursor, pageRows)
+	if err != nil {
+		d.Failed = r.problem(err)
+	}
+	for i := range rows {
+		d.Rows = append(d.Rows, r.resourceRow(&rows[i]))
+	}
+	d.Pager = r.turns("resources", sel.values(), cursor, next)
+	if len(rows) > 0 && r.canChange() {
+		d.Acts = r.selectionForm(sel, next == "" && cursor == "", len(rows))
+	}
+	return view{Template: "resources.html", Title: "Resources", Section: "Resources", Data: d}, nil
+}
+
+// turns returns the pager of a list.
+func (r *request) turns(path string, q url.Values, cursor, next string) pagerView {
+	var p pagerView
+	if cursor != "" {
+		p.First = r.urlOf(path, q)
+	}
+	if next != "" {
+		with := url.Values{paramCursor: {next}}
+		for k, v := range q {
+			with[k] = v
+		}
+		p.Next = r.urlOf(path, with)
+	}
+	return p
+}
+
+// countLinks returns the counts by status as links to the list, and their sum. The links keep the
+// other terms, of which the counts know nothing.
+func (r *request) countLinks(p *api.Progress, sel selection) (out []countView, all, allURL string) {
+	link := func(status ...string) string {
+		with := sel
+		with.Status = status
+		return r.urlOf("resources", with.values())
+	}
+	total := 0
+	for _, n := range p.Counts {
+		total += n
+	}
+	out = countsOf(p.ByStatus(), func(s state.Status) string { return link(string(s)) })
+	return out, number(total), link()
+}
+
+func (r *request) resourceRow(x *api.Resource) resourceRow {
+	row := resourceRow{Row: rowID("r", string(x.ID)), Of: r.ref(x.ID), Status: statusOf(x.Status),
+		Reason: shorten(x.Reason, 72), LastRun: string(x.LastRun), Set: shorten(x.Set, 40)}
+	if x.Interrupted {
+		row.Reason = cmp.Or(row.Reason, "interrupted; no process has taken it up yet")
+	}
+	return row
+}
+
+// selectionForm returns what can be done with the resources of a list, of which rows are shown.
+func (r *request) selectionForm(sel selection, whole bool, rows int) *selectionForm {
+	f := &selectionForm{Back: r.urlOf("resources", sel.values()), All: "all that match",
+		Buttons: []button{
+			{"Repair", r.url("do/repair"), "check against reality, and correct drift"},
+			{"Deploy", r.url("do/deploy"), "deploy unfinished resources"},
+			{"Retry failed", r.url("do/retry"), "try failed resources again now"},
+		}}
+	if r.hasPage(dryrunPattern) {
+		f.Buttons = append(f.Buttons, button{"Dry run", r.url("do/dryrun"), "compare with reality, and change nothing"})
+	}
+	switch {
+	case whole:
+		f.All = "all " + plural(rows, "resource") + " of this list"
+	case sel.empty():
+		f.All = "all resources"
+	}
+	values := sel.values()
+	for _, name := range listParams() {
+		for _, v := range slices.Clone(values[name]) {
+			f.Hidden = append(f.Hidden, choice{Value: v, Text: name})
+		}
+	}
+	return f
+}

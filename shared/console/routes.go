@@ -64,6 +64,8 @@ func (s *site) register() {
 }
 
 // request is a request for a page.
+//
+// Large: each page makes its rows, times and URLs from it, in a file of its own.
 type request struct {
 	*http.Request
 	// Env is the environment of the page; "": none.

@@ -1,3 +1,178 @@
 package console
 
-func (s *site) versionsPages() []route { return nil }
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"southbound/shared/api"
+	"southbound/shared/fault"
+)
+
+const versionPattern = "GET /console/{env}/versions/{n}"
+
+// versionsPages are the list of versions and one version.
+func (s *site) versionsPages() []route {
+	return []route{
+		{pattern: "GET /console/{env}/versions", page: versionsPage},
+		{pattern: versionPattern, page: versionPage},
+	}
+}
+
+// versionURL returns the URL of a version; "" if it has no page.
+func (r *request) versionURL(n int) string {
+	if n == 0 || !r.hasPage(versionPattern) {
+		return ""
+	}
+	return r.url("versions/" + strconv.Itoa(n))
+}
+
+// compareURL returns the URL of a comparison of two versions.
+func (r *request) compareURL(from, to int) string {
+	return r.url("compare", "from", strconv.Itoa(from), "to", strconv.Itoa(to))
+}
+
+// versionRow is a version of a list.
+type versionRow struct {
+	Row       string
+	Number    int
+	URL       string
+	At        timeView
+	Resources string
+	Author    string
+	Message   string
+	Commit    cutText
+	InForce   bool
+	Partial   bool
+	Compare   string // the address of its comparison with the version in force; "": it is in force
+}
+
+func (r *request) versionRow(v *api.Version, released int) versionRow {
+	row := versionRow{Row: rowID("v", strconv.Itoa(v.Version)), Number: v.Version, URL: r.versionURL(v.Version),
+		At: r.timeAgo(v.At), Resources: number(v.Resources), Author: shorten(v.Author, 80),
+		Message: shorten(v.Message, 200), Commit: cut(line(v.Commit), 16), InForce: v.Released,
+		Partial: v.Partial}
+	if !v.Released && released > 0 {
+		row.Compare = r.compareURL(released, v.Version)
+	}
+	return row
+}
+
+// versionsView is the list of versions.
+type versionsView struct {
+	Rows  []versionRow
+	Pager pagerView
+	From  []choice // the versions of the page, for a comparison of two
+	To    []choice
+	Do    string
+}
+
+func versionsPage(ctx context.Context, r *request) (view, error) {
+	all, err := r.home(ctx).Versions(ctx, r.Env)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return view{}, err
+	}
+	slices.Reverse(all)
+	d, released := versionsView{Do: r.url("compare")}, 0
+	for i := range all {
+		if all[i].Released {
+			released = all[i].Version
+		}
+	}
+	below, _ := strconv.Atoi(r.URL.Query().Get(paramCursor)) // 0: the first page
+	next := ""
+	for i := range all {
+		n := all[i].Version
+		if below > 0 && n >= below {
+			continue
+		}
+		if len(d.Rows) == pageRows {
+			next = strconv.Itoa(d.Rows[pageRows-1].Number)
+			break
+		}
+		d.Rows = append(d.Rows, r.versionRow(&all[i], released))
+		text := strconv.Itoa(n)
+		d.From = append(d.From, choice{text, text, n == released})
+		d.To = append(d.To, choice{text, text, len(d.To) == 0})
+	}
+	d.Pager = r.turns("versions", nil, r.URL.Query().Get(paramCursor), next)
+	return view{Template: "versions.html", Title: "Versions", Section: "Versions", Data: d}, nil
+}
+
+// versionView is one version.
+type versionView struct {
+	Of       versionRow
+	Message  string
+	Pack     string
+	Digest   cutText
+	Periods  []periodRow
+	Agents   []attribute
+	More     int // how many agents are left out
+	Released int
+	Before   string // the address of the comparison with the version before
+	DryRun   string
+}
+
+// periodRow is a time in which a version was in force.
+type periodRow struct {
+	From, To timeView
+	By       string
+	Message  string
+}
+
+// maxVersionAgents is how many agents the page of a version names.
+const maxVersionAgents = 200
+
+func versionPage(ctx context.Context, r *request) (view, error) {
+	n, err := strconv.Atoi(r.PathValue("n"))
+	if err != nil || n < 1 {
+		return view{}, fault.New(fault.NotFound, "", "%q is not the number of a version", shorten(r.PathValue("n"), 40)).
+			WithHint("the list of versions has all")
+	}
+	h := r.home(ctx)
+	x, err := h.Described(ctx, r.Env, n)
+	if err != nil {
+		return view{}, err
+	}
+	p, err := h.Progress(ctx, r.Env)
+	if err != nil {
+		return view{}, err
+	}
+	d := versionView{Of: r.versionRow(&x.Version, p.Released), Message: fullValue(x.Message),
+		Pack: line(x.Pack), Digest: cut(line(x.Digest), 20), Released: p.Released}
+	for _, in := range x.InForce {
+		row := periodRow{From: r.time(in.From), By: shorten(in.By, 80), Message: shorten(in.Message, 200)}
+		if in.To != nil {
+			row.To = r.time(*in.To)
+		}
+		d.Periods = append(d.Periods, row)
+	}
+	d.Agents, d.More = r.versionAgents(x.Agents)
+	if n > 1 {
+		d.Before = r.compareURL(n-1, n)
+	}
+	if r.canChange() && r.hasPage(dryrunPattern) {
+		d.DryRun = r.url("dryruns", "version", strconv.Itoa(n))
+	}
+	return view{Template: "version.html", Title: "Version " + strconv.Itoa(n), Section: "Versions", Data: d}, nil
+}
+
+// versionAgents returns the agents of a version and how they are reached, by name.
+func (r *request) versionAgents(agents map[string]map[string]any) (out []attribute, more int) {
+	for _, name := range sortedKeys(agents) {
+		if len(out) == maxVersionAgents {
+			return out, len(agents) - len(out)
+		}
+		out = append(out, attribute{Name: cutMiddle(line(name), maxPart), Desired: line(cutEnd(fullValue(agents[name]), 300))})
+	}
+	return out, 0
+}
+
+// today reports whether a time is on the day of another, in the zone of the page.
+func (r *request) today(t time.Time) bool {
+	zone := r.zone()
+	y, m, d := r.now().In(zone).Date()
+	a, b, c := t.In(zone).Date()
+	return y == a && m == b && d == c
+}

@@ -1,0 +1,122 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"time"
+
+	"southbound/shared/api"
+	"southbound/shared/diffview"
+	"southbound/shared/resource"
+)
+
+// pageRows is the number of rows of a list's page.
+const pageRows = 50
+
+// errEnough ends a listing whose page is full.
+var errEnough = errors.New("the page is full")
+
+// resourcesAfter returns a page of the resources that match, in order of id, and the cursor of the
+// next page.
+func resourcesAfter(
+	ctx context.Context, h api.Home, env string, terms []string, cursor string, limit int,
+) (rows []api.Resource, next string, err error) {
+	err = h.Resources(ctx, env, terms, func(r *api.Resource) error {
+		switch {
+		case cursor != "" && string(r.ID) <= cursor:
+			return nil
+		case len(rows) == limit:
+			next = string(rows[limit-1].ID)
+			return errEnough
+		}
+		rows = append(rows, *r)
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return rows, next, err
+}
+
+// resourceRef is a resource as pages show it: its type, agent and key apart, each cut in the middle
+// if it is long.
+type resourceRef struct {
+	ID               resource.ID
+	Type, Agent, Key string
+	Whole            string // the id, visible
+	URL              string
+}
+
+// maxPart is the length of a shown part of an id, in characters.
+const maxPart = 60
+
+// ref returns a resource as pages show it.
+func (r *request) ref(id resource.ID) resourceRef {
+	out := resourceRef{ID: id, Whole: line(cutEnd(string(id), 2000)), URL: r.url("resource", "id", string(id))}
+	p, err := resource.ParseID(string(id))
+	if err != nil {
+		out.Key = cutMiddle(line(string(id)), maxPart)
+		return out
+	}
+	var keys []string
+	for _, k := range p.Keys {
+		if len(p.Keys) == 1 {
+			keys = append(keys, k.Value)
+		} else {
+			keys = append(keys, k.Name+"="+k.Value)
+		}
+	}
+	out.Type, out.Agent = cutMiddle(line(p.Type), maxPart), cutMiddle(line(p.Agent), maxPart)
+	out.Key = cutMiddle(line(strings.Join(keys, ", ")), maxPart)
+	return out
+}
+
+// refs returns the first resources of a list as pages show them, and how many it leaves out.
+func (r *request) refs(ids []resource.ID, limit int) (out []resourceRef, more int) {
+	for _, id := range ids[:min(limit, len(ids))] {
+		out = append(out, r.ref(id))
+	}
+	return out, len(ids) - len(out)
+}
+
+// cutMiddle returns at most limit characters of a text: its beginning and its end.
+func cutMiddle(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	c := []rune(s)
+	if len(c) <= limit {
+		return s
+	}
+	head := (limit - 1) / 2
+	return string(c[:head]) + "…" + string(c[len(c)-(limit-1-head):])
+}
+
+// rowID returns the id of the element that shows something, which stays the same while it is shown.
+func rowID(prefix, key string) string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(key)) // it never fails
+	return prefix + strconv.FormatUint(h.Sum64(), 36)
+}
+
+// shorten returns a text on one line of at most limit characters.
+func shorten(s string, limit int) string {
+	return diffview.Visible(cutEnd(strings.Join(strings.Fields(cutEnd(s, 4*limit)), " "), limit), "")
+}
+
+// took returns how long something took, for people.
+func took(from, to time.Time) string {
+	d := to.Sub(from)
+	switch {
+	case d < 0:
+		return ""
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
