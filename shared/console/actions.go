@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"southbound/shared/api"
+	"southbound/shared/api/paging"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diffview"
 	"southbound/shared/fault"
@@ -179,24 +180,20 @@ func actionsPage(ctx context.Context, r *request) (view, error) {
 		d.Clear = at(nil)
 	}
 	query, err := actionQueryOf(q)
-	var found []api.Action
+	var page paging.Page[api.Action]
 	if err == nil {
-		query.Limit = pageRows + 1
-		found, err = r.home(ctx).Actions(ctx, r.Env, query)
+		page, err = r.home(ctx).ActionsPage(ctx, r.Env, query)
+		err = unlessNone(err)
 	}
 	if err != nil {
 		d.Failed = r.problem(err)
 	}
-	next := ""
-	if len(found) > pageRows {
-		found = found[:pageRows]
-		next = found[pageRows-1].ID
-	}
+	found := page.Items
 	for i := range found {
 		found[i].Changes = nil // one action has its page
 		d.Rows = append(d.Rows, r.actionRow(&found[i], false))
 	}
-	d.Pager = r.turns("actions", only, q.Get(paramCursor), next)
+	d.Pager = r.turns("actions", only, q.Get(paramCursor), page.Next)
 	if d.Follow {
 		only.Set(paramFollow, "off")
 	}

@@ -48,16 +48,14 @@ type agentRow struct {
 
 // agentsView is the list of agents.
 type agentsView struct {
-	Rows      []agentRow
-	Pager     pagerView
-	Word      string
-	List      string
-	Chips     []chip
-	Buttons   []button
-	Back      string
-	Unknown   *problemView // why nothing is known of the work of agents
-	Exported  bool
-	CanChange bool
+	Rows    []agentRow
+	Pager   pagerView
+	Word    string
+	List    string
+	Chips   []chip
+	Buttons []button
+	Back    string
+	Unknown *problemView // why nothing is known of the work of agents
 }
 
 func (r *request) agentRow(a *api.Agent, p *api.Progress) agentRow {
@@ -80,11 +78,13 @@ func agentsPage(ctx context.Context, r *request) (view, error) {
 	q := r.URL.Query()
 	h := r.home(ctx)
 	word := strings.TrimSpace(q.Get(paramWord))
-	all, err := h.Agents(ctx, r.Env)
-	if err != nil {
+	query := api.AgentsQuery{Name: word}
+	query.Cursor, query.Limit, query.Count = q.Get(paramCursor), pageRows, true
+	list, err := h.AgentsPage(ctx, r.Env, query)
+	if err = unlessNone(err); err != nil {
 		return view{}, err
 	}
-	d := agentsView{Word: word, List: r.url("agents"), Back: r.here(), CanChange: r.canChange(), Exported: len(all) > 0}
+	d := agentsView{Word: word, List: r.url("agents"), Back: r.here()}
 	p, err := h.Progress(ctx, r.Env)
 	if err != nil {
 		d.Unknown = r.problem(err)
@@ -94,12 +94,11 @@ func agentsPage(ctx context.Context, r *request) (view, error) {
 		only.Set(paramWord, word)
 		d.Chips = chipsOf(only, []string{paramWord}, func(v url.Values) string { return r.urlOf("agents", v) })
 	}
-	rows, next := after(all, q.Get(paramCursor), func(a *api.Agent) string { return a.Name },
-		func(a *api.Agent) bool { return strings.Contains(a.Name, word) })
-	for i := range rows {
-		d.Rows = append(d.Rows, r.agentRow(&rows[i], &p))
+	for i := range list.Items {
+		d.Rows = append(d.Rows, r.agentRow(&list.Items[i], &p))
 	}
-	d.Pager = r.turns("agents", only, q.Get(paramCursor), next)
+	d.Pager = r.turns("agents", only, q.Get(paramCursor), list.Next)
+	d.Pager.Text = counted(len(d.Rows), list.Count)
 	if len(d.Rows) > 0 && r.canChange() {
 		d.Buttons = []button{
 			{"Pause", r.url("do/pause"), "start no resource of the ticked agents"},
@@ -109,21 +108,6 @@ func agentsPage(ctx context.Context, r *request) (view, error) {
 		}
 	}
 	return view{Template: "agents.html", Title: "Agents", Section: "Agents", Data: d}, nil
-}
-
-// after returns a page of the items whose keys are greater than a cursor, in order of their keys, and
-// the cursor of the next page.
-func after[T any](list []T, cursor string, key func(*T) string, match func(*T) bool) (page []T, next string) {
-	for i := range list {
-		switch k := key(&list[i]); {
-		case cursor != "" && k <= cursor, !match(&list[i]):
-		case len(page) == pageRows:
-			return page, key(&page[pageRows-1])
-		default:
-			page = append(page, list[i])
-		}
-	}
-	return page, ""
 }
 
 // agentView is one agent.
@@ -195,19 +179,19 @@ func addressOf(described map[string]any) []attribute {
 
 // agentCounts counts the resources of an agent by status, each up to what a page counts.
 func (r *request) agentCounts(ctx context.Context, h api.Home, name string) ([]countView, error) {
-	rows, next, err := resourcesAfter(ctx, h, r.Env, []string{"agent=" + name}, "", maxCounted)
+	page, err := resourcesOf(ctx, h, r.Env, &selection{Agents: []string{name}}, "", maxCounted)
 	if err != nil {
 		return nil, err
 	}
 	counts := map[state.Status]int{}
-	for i := range rows {
-		counts[rows[i].Status]++
+	for i := range page.Items {
+		counts[page.Items[i].Status]++
 	}
 	out := countsOf(counts, func(s state.Status) string {
 		return r.url("resources", paramAgent, name, paramStatus, string(s))
 	})
 	for i := range out {
-		if next != "" {
+		if page.Next != "" {
 			out[i].Count = fmt.Sprintf("%s of the first %s", out[i].Count, number(maxCounted))
 		}
 	}

@@ -58,19 +58,13 @@ func (s *selection) terms() []string {
 	if s.HasSet {
 		out = append(out, "set="+s.Set)
 	}
-	if s.Word != "" {
-		out = append(out, globOf(s.Word))
+	if strings.ContainsAny(s.Word, "*?[") { // an id, or a glob of one
+		return append(out, s.Word)
+	}
+	for word := range strings.FieldsSeq(s.Word) { // parts of an id, in any order
+		out = append(out, "id~="+word)
 	}
 	return out
-}
-
-// globOf returns the id or the glob for words of an id: an id, and a glob, as it is; other words
-// match anywhere, in their order.
-func globOf(words string) string {
-	if strings.ContainsAny(words, "*?[") {
-		return words
-	}
-	return "*" + strings.Join(strings.Fields(words), "*") + "*"
 }
 
 // values returns the selection as the parameters of an address.

@@ -2,43 +2,53 @@ package console
 
 import (
 	"context"
-	"errors"
 	"hash/fnv"
 	"strconv"
 	"strings"
 	"time"
 
 	"southbound/shared/api"
+	"southbound/shared/api/paging"
 	"southbound/shared/diffview"
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
 // pageRows is the number of rows of a list's page.
 const pageRows = 50
 
-// errEnough ends a listing whose page is full.
-var errEnough = errors.New("the page is full")
-
-// resourcesAfter returns a page of the resources that match, in order of id, and the cursor of the
-// next page.
-func resourcesAfter(
-	ctx context.Context, h api.Home, env string, terms []string, cursor string, limit int,
-) (rows []api.Resource, next string, err error) {
-	err = h.Resources(ctx, env, terms, func(r *api.Resource) error {
-		switch {
-		case cursor != "" && string(r.ID) <= cursor:
-			return nil
-		case len(rows) == limit:
-			next = string(rows[limit-1].ID)
-			return errEnough
-		}
-		rows = append(rows, *r)
-		return nil
-	})
-	if errors.Is(err, errEnough) {
-		err = nil
+// resourcesOf returns a page of the resources that match: those of several statuses with the worst
+// first, others in order of id.
+func resourcesOf(
+	ctx context.Context, h api.Home, env string, sel *selection, cursor string, limit int,
+) (paging.Page[api.Resource], error) {
+	q := api.ResourcesQuery{Filter: sel.terms()}
+	q.Cursor, q.Limit, q.Count = cursor, limit, !sel.empty()
+	if len(sel.Status) != 1 {
+		q.Sort = "status"
 	}
-	return rows, next, err
+	p, err := h.ResourcesPage(ctx, env, q)
+	return p, unlessNone(err)
+}
+
+// unlessNone returns an error unless it says that the environment has nothing yet, for which lists
+// have words of their own.
+func unlessNone(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// counted returns how many entries of a list match, for its pager.
+func counted(rows int, c *paging.Count) string {
+	switch {
+	case c == nil || rows == 0:
+		return ""
+	case c.More:
+		return number(rows) + " of more than " + number(c.Number)
+	}
+	return number(rows) + " of " + number(c.Number)
 }
 
 // resourceRef is a resource as pages show it: its type, agent and key apart, each cut in the middle

@@ -247,18 +247,18 @@ func (r *request) askForget(ctx context.Context, q url.Values, wrong error) (vie
 			d.Managed = "The version in force describes this resource, so it cannot be forgotten."
 		}
 	case agent != "":
-		rows, next, err := resourcesAfter(ctx, h, r.Env, []string{"agent=" + agent}, "", maxCounted)
+		page, err := resourcesOf(ctx, h, r.Env, &selection{Agents: []string{agent}}, "", maxCounted)
 		if err != nil {
 			return view{}, err
 		}
 		managed := 0
-		for i := range rows {
-			if rows[i].Status != "orphaned" {
+		for i := range page.Items {
+			if page.Items[i].Status != "orphaned" {
 				managed++
 			}
 		}
-		n := plural(len(rows), "resource")
-		if next != "" {
+		n := plural(len(page.Items), "resource")
+		if page.Next != "" {
 			n = "more than " + n
 		}
 		d.Agent, d.Name, d.Back = agent, agent, r.agentURL(agent)

@@ -9,7 +9,6 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy/state"
-	"southbound/shared/fault"
 )
 
 // overviewPages is the first page of an environment.
@@ -108,14 +107,13 @@ func overviewPage(ctx context.Context, r *request) (view, error) {
 	if len(d.Wrong) > 0 {
 		d.Well = false
 	}
-	all, err := h.Versions(ctx, r.Env)
-	if err != nil && !fault.Is(err, fault.NotFound) {
+	list, err := h.VersionsPage(ctx, r.Env, newestVersions("", 5))
+	if err = unlessNone(err); err != nil {
 		d.NoVersions = r.problem(err)
 	}
-	slices.Reverse(all)
-	for i := range all {
-		if len(d.Versions) < 5 && r.today(all[i].At) {
-			d.Versions = append(d.Versions, r.versionRow(&all[i], p.Released))
+	for i := range list.Items {
+		if x := &list.Items[i]; r.today(x.At) {
+			d.Versions = append(d.Versions, r.versionRow(x, p.Released))
 		}
 	}
 	return view{Template: "overview.html", Title: "Overview", Section: "Overview", Data: d}, nil

@@ -3,11 +3,12 @@ package console
 import (
 	"context"
 	"net/url"
-	"slices"
 	"strings"
 
+	"southbound/shared/api"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
 
 const parameterPattern = "GET /console/{env}/parameter"
@@ -90,31 +91,32 @@ func (r *request) parameters(ctx context.Context, set *setForm) (view, error) {
 func factsPage(ctx context.Context, r *request) (view, error) { return r.parameterList(ctx, true) }
 
 func (r *request) parameterList(ctx context.Context, facts bool) (view, error) {
-	all, err := r.home(ctx).Parameters(ctx, r.Env, facts)
-	if err != nil {
-		return view{}, err
-	}
 	path, title, other := "parameters", "Parameters", "facts"
 	if facts {
 		path, title, other = "facts", "Facts", "parameters"
 	}
 	q := r.URL.Query()
 	word := strings.TrimSpace(q.Get(paramWord))
-	key := func(p *state.Parameter) string { return string(p.Of) + "\x00" + p.Name }
-	slices.SortFunc(all, func(a, b state.Parameter) int { return strings.Compare(key(&a), key(&b)) })
-	rows, next := after(all, q.Get(paramCursor), key, func(p *state.Parameter) bool {
-		return strings.Contains(p.Name, word) || facts && strings.Contains(string(p.Of), word)
-	})
+	query := api.ParametersQuery{Facts: facts, Prefix: word, Resource: resource.ID(q.Get(paramResource))}
+	query.Cursor, query.Limit, query.Count = q.Get(paramCursor), pageRows, true
+	list, err := r.home(ctx).ParametersPage(ctx, r.Env, query)
+	if err = unlessNone(err); err != nil {
+		return view{}, err
+	}
 	d := &parametersView{Facts: facts, Other: r.url(other), Word: word, List: r.url(path)}
 	only := url.Values{}
 	if word != "" {
 		only.Set(paramWord, word)
-		d.Chips = chipsOf(only, []string{paramWord}, func(v url.Values) string { return r.urlOf(path, v) })
 	}
-	for i := range rows {
-		d.Rows = append(d.Rows, r.parameterRow(&rows[i]))
+	if query.Resource != "" {
+		only.Set(paramResource, string(query.Resource))
 	}
-	d.Pager = r.turns(path, only, q.Get(paramCursor), next)
+	d.Chips = chipsOf(only, []string{paramResource, paramWord}, func(v url.Values) string { return r.urlOf(path, v) })
+	for i := range list.Items {
+		d.Rows = append(d.Rows, r.parameterRow(&list.Items[i]))
+	}
+	d.Pager = r.turns(path, only, q.Get(paramCursor), list.Next)
+	d.Pager.Text = counted(len(d.Rows), list.Count)
 	return view{Template: "parameters.html", Title: title, Section: "Parameters", Data: d}, nil
 }
 

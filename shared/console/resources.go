@@ -77,16 +77,17 @@ func resourcesPage(ctx context.Context, r *request) (view, error) {
 	d.Exported = err != nil || p.Last > 0
 	d.Counts, d.All, d.AllURL = r.countLinks(&p, sel)
 	cursor := q.Get(paramCursor)
-	rows, next, err := resourcesAfter(ctx, h, r.Env, sel.terms(), cursor, pageRows)
+	page, err := resourcesOf(ctx, h, r.Env, &sel, cursor, pageRows)
 	if err != nil {
 		d.Failed = r.problem(err)
 	}
-	for i := range rows {
-		d.Rows = append(d.Rows, r.resourceRow(&rows[i]))
+	for i := range page.Items {
+		d.Rows = append(d.Rows, r.resourceRow(&page.Items[i]))
 	}
-	d.Pager = r.turns("resources", sel.values(), cursor, next)
-	if len(rows) > 0 && r.canChange() {
-		d.Acts = r.selectionForm(sel, next == "" && cursor == "", len(rows))
+	d.Pager = r.turns("resources", sel.values(), cursor, page.Next)
+	d.Pager.Text = counted(len(d.Rows), page.Count)
+	if len(d.Rows) > 0 && r.canChange() {
+		d.Acts = r.selectionForm(sel, page.Next == "" && cursor == "", len(d.Rows))
 	}
 	return view{Template: "resources.html", Title: "Resources", Section: "Resources", Data: d}, nil
 }
@@ -125,7 +126,7 @@ func (r *request) countLinks(p *api.Progress, sel selection) (out []countView, a
 
 func (r *request) resourceRow(x *api.Resource) resourceRow {
 	row := resourceRow{Row: rowID("r", string(x.ID)), Of: r.ref(x.ID), Status: statusOf(x.Status),
-		Reason: shorten(x.Reason, 72), LastRun: string(x.LastRun), Set: shorten(x.Set, 40)}
+		Reason: shorten(x.Reason, 64), LastRun: string(x.LastRun), Set: shorten(x.Set, 40)}
 	if x.Interrupted {
 		row.Reason = cmp.Or(row.Reason, "interrupted; no process has taken it up yet")
 	}

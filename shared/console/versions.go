@@ -2,11 +2,11 @@ package console
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
 	"southbound/shared/api"
+	"southbound/shared/api/paging"
 	"southbound/shared/fault"
 )
 
@@ -68,35 +68,31 @@ type versionsView struct {
 	Do    string
 }
 
+// newestVersions is the query for versions, the newest first.
+func newestVersions(cursor string, limit int) paging.Query {
+	return paging.Query{Sort: "version.desc", Cursor: cursor, Limit: limit, Count: true}
+}
+
 func versionsPage(ctx context.Context, r *request) (view, error) {
-	all, err := r.home(ctx).Versions(ctx, r.Env)
-	if err != nil && !fault.Is(err, fault.NotFound) {
+	h, cursor := r.home(ctx), r.URL.Query().Get(paramCursor)
+	p, err := h.Progress(ctx, r.Env)
+	if err != nil {
 		return view{}, err
 	}
-	slices.Reverse(all)
-	d, released := versionsView{Do: r.url("compare")}, 0
-	for i := range all {
-		if all[i].Released {
-			released = all[i].Version
-		}
+	list, err := h.VersionsPage(ctx, r.Env, newestVersions(cursor, pageRows))
+	if err = unlessNone(err); err != nil {
+		return view{}, err
 	}
-	below, _ := strconv.Atoi(r.URL.Query().Get(paramCursor)) // 0: the first page
-	next := ""
-	for i := range all {
-		n := all[i].Version
-		if below > 0 && n >= below {
-			continue
-		}
-		if len(d.Rows) == pageRows {
-			next = strconv.Itoa(d.Rows[pageRows-1].Number)
-			break
-		}
-		d.Rows = append(d.Rows, r.versionRow(&all[i], released))
-		text := strconv.Itoa(n)
-		d.From = append(d.From, choice{text, text, n == released})
+	d := versionsView{Do: r.url("compare")}
+	for i := range list.Items {
+		x := &list.Items[i]
+		d.Rows = append(d.Rows, r.versionRow(x, p.Released))
+		text := strconv.Itoa(x.Version)
+		d.From = append(d.From, choice{text, text, x.Version == p.Released})
 		d.To = append(d.To, choice{text, text, len(d.To) == 0})
 	}
-	d.Pager = r.turns("versions", nil, r.URL.Query().Get(paramCursor), next)
+	d.Pager = r.turns("versions", nil, cursor, list.Next)
+	d.Pager.Text = counted(len(d.Rows), list.Count)
 	return view{Template: "versions.html", Title: "Versions", Section: "Versions", Data: d}, nil
 }
 

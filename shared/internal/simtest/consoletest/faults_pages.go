@@ -5,6 +5,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/api/agents"
+	"southbound/shared/api/search"
 	"southbound/shared/api/versions"
 	"southbound/shared/deploy/state"
 )
@@ -57,4 +58,14 @@ func (f *Faulty) ActionsPage(
 		page, err = f.Home.ActionsPage(ctx, env, q)
 	}
 	return page, err
+}
+
+// Search implements api.Home.
+func (f *Faulty) Search(
+	ctx context.Context, env, text string, limit int,
+) (search.Hits, error) {
+	if err := f.Before("Search"); err != nil {
+		return search.Hits{}, err
+	}
+	return f.Home.Search(ctx, env, text, limit)
 }
