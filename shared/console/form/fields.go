@@ -89,6 +89,7 @@ func isLong(a *definition.Attribute) bool {
 }
 
 func (v *viewer) choices(c *Control, a *definition.Attribute, d *Draft) {
+	c.Rule = "" // the values are in sight
 	known := false
 	optional := a.Optional() && !a.List()
 	for _, one := range choices(a) {
@@ -134,6 +135,7 @@ func (v *viewer) dict(c *Control, d *Draft) {
 			row.Control.Kind = KindArea
 		}
 		v.put(row.Name, row.ID, row.Control.Path, &row.Control.Errors, nil)
+		v.all = append(v.all, row.Control)
 		c.Rows = append(c.Rows, row)
 	}
 }
@@ -147,6 +149,7 @@ func (v *viewer) list(c *Control, a *definition.Attribute, d *Draft) {
 			Path: c.Path + " › " + row.Title, Suggestions: c.Suggestions, Required: true,
 		}
 		v.put(row.Name, row.ID, row.Control.Path, &row.Control.Errors, nil)
+		v.all = append(v.all, row.Control)
 		if one.json {
 			v.json(row.Control, one)
 		} else {
@@ -277,6 +280,7 @@ func (v *viewer) relation(c *Control, r *definition.Relation, d *Draft) {
 			Path: c.Path + " › " + row.Title, Service: r.Service, Required: true,
 		}
 		v.put(row.Name, row.ID, row.Control.Path, &row.Control.Errors, nil)
+		v.all = append(v.all, row.Control)
 		v.instance(row.Control, r, one.text, options, more)
 		c.Rows = append(c.Rows, row)
 	}

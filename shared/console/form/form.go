@@ -14,7 +14,7 @@
 //	key:POINTER=KEY   the key of a row of a dict
 //	json=POINTER      the value is written as JSON
 //
-// Buttons are named add, remove, up, down and json, with a pointer as value (Press). The control
+// Buttons are named add, remove, up, down and as, with a pointer as value (Press). The control
 // POINTER/- of a list takes further items, one a line.
 //
 //	form.go      forms, and who may change a value

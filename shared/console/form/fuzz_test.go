@@ -350,7 +350,7 @@ func FuzzDefinitions(f *testing.F) {
 			browsed(one.View(d, one.Check(values), form.Sources{}))
 			_, _ = one.Edits(values)
 			d, problems := one.Read(posted)
-			for _, button := range []string{"add", "remove", "up", "down", "json"} {
+			for _, button := range []string{"add", "remove", "up", "down", "as"} {
 				_, _ = one.Press(d, button, posted.Get(button))
 			}
 			got, more := one.Values(d)

@@ -14,7 +14,7 @@ const (
 	Remove = "remove"
 	Up     = "up"
 	Down   = "down"
-	JSON   = "json" // switches a dict between rows and JSON
+	As     = "as" // switches a dict between rows and JSON
 )
 
 // Press changes the rows of a form by one of its buttons, with the pointer that the button has. It
@@ -33,11 +33,11 @@ func (f *Form) Press(d *Draft, button, at string) (string, error) {
 		return p.remove(&t)
 	case Up, Down:
 		return t.move(button)
-	case JSON:
+	case As:
 		return at, t.toggle()
 	}
 	return "", fault.New(fault.Refused, "", "%.40s: the form has no such button", button).
-		WithHint("use add, remove, up, down or json")
+		WithHint("use add, remove, up, down or as")
 }
 
 // presser applies buttons.

@@ -91,6 +91,8 @@ type Control struct {
 	Annotations      []Pair
 	Notes            []string
 	Errors           []Problem
+	Described        string // the ids of the texts about it
+	Focus            bool
 	Wrong            int // problems of the value and of all values in it
 	tab              string
 }
@@ -136,8 +138,26 @@ func (f *Form) View(d *Draft, problems diag.Problems, from Sources) View {
 		out.Tabs = append(out.Tabs, one)
 	}
 	chooseTab(out.Tabs)
+	for _, s := range v.all {
+		s.describe()
+	}
 	return out
 }
+
+// describe names the texts about a control by their ids.
+func (c *Control) describe() {
+	var ids []string
+	if c.Help != "" || c.Type != "" || c.Rule != "" || c.Default != "" || len(c.Notes) > 0 {
+		ids = append(ids, c.ID+".h")
+	}
+	if len(c.Errors) > 0 {
+		ids = append(ids, c.ID+".e")
+	}
+	c.Described = strings.Join(ids, " ")
+}
+
+// HasHelp reports whether there are texts about the values of a control.
+func (c *Control) HasHelp() bool { return strings.Contains(c.Described, ".h") }
 
 // chooseTab chooses the first tab with problems, or else the first one.
 func chooseTab(tabs []Tab) {
@@ -158,6 +178,7 @@ type viewer struct {
 	from  *Sources
 	spots map[string]spot
 	order []string // pointers of spots
+	all   []*Control
 }
 
 // spot is a place for problems.
@@ -177,6 +198,7 @@ func (v *viewer) put(at, id, path string, errors *[]Problem, own *Control) {
 		}
 	}
 	if own != nil {
+		v.all = append(v.all, own)
 		s.outer = append(s.outer, own)
 	}
 	v.spots[at] = s
@@ -349,3 +371,41 @@ func id(name string) string {
 
 // rowTitle returns the title of an item.
 func rowTitle(i int) string { return fmt.Sprintf("Item %d", i+1) }
+
+// Focus marks the control that is edited next, or the first control of its row.
+func (v *View) Focus(name string) {
+	if name == "" {
+		return
+	}
+	for i := range v.Tabs {
+		if !focus(v.Tabs[i].Fields, name) {
+			continue
+		}
+		for n := range v.Tabs {
+			v.Tabs[n].Chosen = n == i
+		}
+		return
+	}
+}
+
+func focus(all []*Control, name string) bool {
+	for _, c := range all {
+		if c.Name == name && len(c.Rows) == 0 {
+			c.Focus = true
+			return true
+		}
+		for _, row := range c.Rows {
+			if row.Control != nil && row.Control.Name == name {
+				row.Control.Focus = true
+				return true
+			}
+			if row.Name == name && len(row.Fields) > 0 && row.Fields[0].Name != name {
+				return focus(row.Fields, row.Fields[0].Name)
+			}
+			if focus(row.Fields, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
