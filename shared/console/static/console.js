@@ -69,8 +69,9 @@ function children(from, to) {
 	while (at) {
 		const next = skip(at.nextSibling);
 		if (at.nodeType !== 1) at.remove();
+		else if (at.matches("form") && dirty(at) || $$("form", at).some(dirty)) { /* half-filled: it stays */ }
 		else if (at.contains(document.activeElement)) leave(at);
-		else if (!$$("form", at).some(dirty)) at.remove();
+		else at.remove();
 		at = next;
 	}
 }

@@ -1,0 +1,282 @@
+// Package chrome drives Chromium in tests of the console's pages.
+package chrome
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// The keys that have no character.
+const (
+	Enter  = kb.Enter
+	Escape = kb.Escape
+	Down   = kb.ArrowDown
+	Up     = kb.ArrowUp
+	Next   = kb.Tab
+)
+
+// patience is how long a page may take on a machine that is busy. No verdict depends on it, but that
+// of a test that would wait for ever.
+const patience = 90 * time.Second
+
+// Browser is a Chromium with a profile of its own.
+type Browser struct{ ctx context.Context }
+
+// Start starts Chromium, which ends with the test. SOUTHBOUND_CHROMIUM names the program, if it is
+// not chromium. If there is none, Start installs that of Debian.
+func Start(t testing.TB) *Browser {
+	t.Helper()
+	ctx, end := chromedp.NewContext(t.Context(), chromedp.WithAllocatorOptions(
+		chromedp.ExecPath(program(t)), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("hide-scrollbars", true), chromedp.UserDataDir(t.TempDir())))
+	t.Cleanup(end)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return &Browser{ctx}
+}
+
+// program returns the path of Chromium.
+func program(t testing.TB) string {
+	t.Helper()
+	names := []string{os.Getenv("SOUTHBOUND_CHROMIUM"), "chromium", "chromium-browser", "google-chrome"}
+	for range 2 {
+		for _, name := range names {
+			if path, err := exec.LookPath(name); name != "" && err == nil {
+				return path
+			}
+		}
+		out, err := exec.CommandContext(t.Context(), "apt-get", "install", "-y", "chromium").
+			CombinedOutput()
+		if err != nil {
+			t.Fatalf("there is no chromium, and it cannot be installed (%v); install it, or name it "+
+				"in SOUTHBOUND_CHROMIUM: %s", err, out)
+		}
+	}
+	t.Fatal("there is no chromium in the path")
+	return ""
+}
+
+// Tab is a tab. It fails its test if a page throws an exception, or if the browser reports an error
+// such as a violation of the content security policy; see Expect.
+type Tab struct {
+	t   testing.TB
+	ctx context.Context
+
+	mu       sync.Mutex
+	problems []string
+	expected []string
+}
+
+// Tab opens a tab, which is visible until another is in front.
+func (b *Browser) Tab(t testing.TB) *Tab {
+	t.Helper()
+	x := &Tab{t: t}
+	ctx, end := chromedp.NewContext(b.ctx, chromedp.WithListener(x.heard))
+	t.Cleanup(end)
+	x.ctx = ctx
+	call(x, log.Enable, cdp.Empty{})
+	t.Cleanup(func() {
+		for _, p := range x.Problems() {
+			t.Errorf("the browser reports: %s", p)
+		}
+	})
+	return x
+}
+
+func (x *Tab) heard(ev any) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch ev := ev.(type) {
+	case *runtime.EventExceptionThrown:
+		b, _ := json.Marshal(ev.ExceptionDetails)
+		x.problems = append(x.problems, "exception: "+string(b))
+	case *log.EventEntryAdded:
+		if ev.Entry.Level == log.EntryLevelError {
+			x.problems = append(x.problems, fmt.Sprintf("%s %s", ev.Entry.Text, ev.Entry.URL))
+		}
+	}
+}
+
+// Expect says that the browser may report errors with a text, such as of a server that is gone.
+func (x *Tab) Expect(text string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.expected = append(x.expected, text)
+}
+
+// Problems returns what the browser has reported, without expected reports.
+func (x *Tab) Problems() (out []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, p := range x.problems {
+		known := false
+		for _, e := range x.expected {
+			known = known || strings.Contains(p, e)
+		}
+		if !known {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// call runs a command of the protocol.
+func call[P, R any](x *Tab, cmd cdp.Command[P, R], params P) R {
+	x.t.Helper()
+	r, err := chromedp.Call(x.ctx, cmd, params)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return r
+}
+
+// do runs actions.
+func (x *Tab) do(actions ...chromedp.Action[chromedp.Void]) {
+	x.t.Helper()
+	ctx, end := context.WithTimeout(x.ctx, patience)
+	defer end()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// Open opens a URL and waits until it is loaded.
+func (x *Tab) Open(url string) {
+	x.t.Helper()
+	x.do(chromedp.Navigate(url))
+}
+
+// Eval returns the value of an expression of JavaScript, as text. A promise is awaited.
+func (x *Tab) Eval(js string) string {
+	x.t.Helper()
+	ctx, end := context.WithTimeout(x.ctx, patience)
+	defer end()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[any](js, chromedp.EvalAwaitPromise))
+	if err != nil {
+		x.t.Fatalf("%s: %v", js, err)
+	}
+	if s, is := v.(string); is {
+		return s
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Until waits until an expression of JavaScript is true.
+func (x *Tab) Until(js string) {
+	x.t.Helper()
+	for end := time.Now().Add(patience); x.Eval("!!("+js+")") != "true"; {
+		if time.Now().After(end) {
+			x.t.Fatalf("this did not become true: %s\n%s", js, x.Eval("document.body.innerText"))
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// Text returns the text of the page, as a person sees it.
+func (x *Tab) Text() string { return x.Eval("document.body.innerText") }
+
+// Type types a text where the focus is.
+func (x *Tab) Type(text string) {
+	x.t.Helper()
+	x.do(chromedp.KeyEvent(text))
+}
+
+// Click clicks the first element that a CSS selector finds, and waits for nothing.
+func (x *Tab) Click(css string) {
+	x.t.Helper()
+	x.do(chromedp.Click(chromedp.CSS(css)))
+}
+
+// Size sets the size of the window, in CSS pixels.
+func (x *Tab) Size(width, height int64) {
+	x.t.Helper()
+	x.do(chromedp.EmulateViewport(width, height))
+}
+
+// Dark sets whether the user prefers dark colours.
+func (x *Tab) Dark(on bool) {
+	x.t.Helper()
+	value := "light"
+	if on {
+		value = "dark"
+	}
+	call(x, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}}})
+}
+
+// Front makes the tab visible, and the other tabs of its window hidden.
+func (x *Tab) Front() {
+	x.t.Helper()
+	id := chromedp.FromContext(x.ctx).Target.TargetID
+	if _, err := chromedp.CallBrowser(x.ctx, target.ActivateTarget,
+		target.ActivateTargetParams{TargetID: id}); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// Shot keeps a screenshot of the whole page as an artefact of the test: in the directory that
+// SOUTHBOUND_SCREENSHOTS names, if it is set.
+func (x *Tab) Shot(name string) {
+	x.t.Helper()
+	dir := os.Getenv("SOUTHBOUND_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	ctx, end := context.WithTimeout(x.ctx, patience)
+	defer end()
+	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o600); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// axe runs axe-core for WCAG 2.2 AA and its best practices, and returns its violations.
+const axe = `(async () => {
+	const r = await axe.run(document, {resultTypes: ["violations"]});
+	return r.violations.map(v => v.id + ": " + v.help + ": " +
+		v.nodes.slice(0, 3).map(n => n.target.join(" ") + " " + n.failureSummary).join("; ")).join("\n");
+})()`
+
+// Axe fails the test for each violation of accessibility that axe-core finds; source is its text.
+func (x *Tab) Axe(name string, source []byte) {
+	x.t.Helper()
+	x.Eval(string(source) + "; 0")
+	if found := x.Eval(axe); found != "" {
+		x.t.Errorf("%s: axe: %s", name, found)
+	}
+}
+
+// Fits fails the test if the page scrolls to the side.
+func (x *Tab) Fits(name string) {
+	x.t.Helper()
+	if wide := x.Eval(`document.documentElement.scrollWidth > innerWidth ? [...document.querySelectorAll("main *")]` +
+		`.filter(e => e.getBoundingClientRect().right > innerWidth + 1).slice(0, 3).map(e => e.outerHTML.slice(0, 120)).join("\n") || "it does" : ""`); wide != "" {
+		x.t.Errorf("%s: the page scrolls to the side: %s", name, wide)
+	}
+}
