@@ -7,7 +7,7 @@ GOFLAGS ?= -trimpath -ldflags=-s -gcflags=all=-dwarf=false
 export GOFLAGS
 COMPILE := GOGC=400 $(GO)
 
-.PHONY: help build assets vscode install uninstall quickstart test test-fast e2e verify docs sim sim-services sim-aws sim-mutants fuzz-api bench bench-models bench-orders bench-peers bench-aws local local-down deploy variables destroy clean
+.PHONY: help build assets console-demo vscode install uninstall quickstart test test-fast e2e verify docs sim sim-services sim-aws sim-mutants fuzz-api bench bench-models bench-orders bench-peers bench-aws local local-down deploy variables destroy clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -21,6 +21,9 @@ assets: ## fetch what pages of the console use (diagrams, icons) in locked versi
 
 quickstart: build ## build, and deploy examples/quickstart
 	$(BIN) apply examples/quickstart
+
+console-demo: build ## build, and open the console over orders of examples/services; DIR= keeps the data
+	infra/console/demo.sh $(BIN)
 
 vscode: ## pack the extension for Visual Studio Code into bin/southbound.vsix; needs npm
 	@command -v npm >/dev/null || { echo 'make vscode: npm is not installed (apt-get install npm)'; exit 1; }
