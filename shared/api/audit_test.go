@@ -143,6 +143,33 @@ func TestAuditRecords(t *testing.T) {
 	}
 }
 
+// TestOnBehalf records the user for whom a console makes a request, with the bearer of the token, and
+// refuses a header that names no user. The header grants nothing.
+func TestOnBehalf(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	if _, err := w.service.Export(t.Context(), "e", exportOf(nulls(1)), nil); err != nil {
+		t.Fatal(err)
+	}
+	for via, want := range map[string]string{
+		api.ViaProxy: "console:änn (" + tokenName + ") halt  \"\" done", api.ViaOS: "token:" + tokenName + " halt  \"\" done",
+	} {
+		ctx := api.WithCaller(t.Context(), api.Caller{User: "änn", Via: via})
+		if err := w.client(t).Halt(ctx, "e", true); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.audit(t, "e", 1)[0]; got != want {
+			t.Errorf("%s: %q, want %q", via, got, want)
+		}
+	}
+	for _, name := range []string{"%zz", "a%0Ab", strings.Repeat("x", 201), "%ff"} {
+		if resp, text := w.ask(t, "POST", "/v1/environments/e/halt", `{"halted":true}`,
+			"Southbound-User", name); resp.StatusCode != 422 || !strings.Contains(text, "does not name a user") {
+			t.Errorf("%q: %d %s", name, resp.StatusCode, text)
+		}
+	}
+}
+
 // brokenAudit fails to write a record, of which the given number has been written.
 type brokenAudit struct {
 	state.AuditLog

@@ -70,7 +70,7 @@ func handler(s *Service, all bool) http.Handler {
 }
 
 // identified rejects requests of callers that may only read, if they change something, and passes
-// the message of a request on.
+// on the message of a request and the user for whom it is made.
 func identified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller, _ := wire.CallerOf(r.Context())
@@ -87,6 +87,15 @@ func identified(next http.Handler) http.Handler {
 				return
 			}
 			r = r.WithContext(wire.WithMessage(r.Context(), message))
+		}
+		if value := r.Header.Get(wire.UserHeader); value != "" {
+			user, err := wire.OnBehalf(caller, value)
+			if err != nil {
+				problem.Write(w, problem.WithStatus(http.StatusUnprocessableEntity,
+					problem.FailureOf(err)))
+				return
+			}
+			r = r.WithContext(wire.WithCaller(r.Context(), user))
 		}
 		next.ServeHTTP(w, r)
 	})

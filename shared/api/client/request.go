@@ -111,6 +111,10 @@ func (c *Conn) Request(
 	if message := wire.MessageOf(ctx); message != "" && !wire.Safe(method) {
 		req.Header.Set(wire.MessageHeader, wire.EncodeMessage(message))
 	}
+	if c, _ := wire.CallerOf(ctx); c.User != "" && (c.Via == wire.ViaConsole || c.Via == wire.ViaProxy) &&
+		!wire.Safe(method) {
+		req.Header.Set(wire.UserHeader, wire.EncodeMessage(c.User))
+	}
 	req.Header.Set("Accept", "application/json, application/problem+json")
 	req.Header.Set("User-Agent", cmp.Or(c.Program, "southbound"))
 	resp, err := c.Http.Do(req)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -55,6 +56,28 @@ const MaxMessage = 1000
 
 // MessageHeader is the header with the message of a request: UTF-8, percent-encoded.
 const MessageHeader = "Southbound-Message"
+
+// UserHeader is the header with the user for whom a program, such as a console, makes a request:
+// UTF-8, percent-encoded. The bearer of the request vouches for it.
+const UserHeader = "Southbound-User"
+
+// maxUser is the number of characters of the name of a user.
+const maxUser = 200
+
+// OnBehalf returns the caller of a request that a program makes for a user; value is that of the
+// header.
+func OnBehalf(of Caller, value string) (Caller, error) {
+	name, err := url.PathUnescape(value)
+	if err != nil || !utf8.ValidString(name) || utf8.RuneCountInString(name) > maxUser ||
+		strings.ContainsFunc(name, unicode.IsControl) {
+		return of, fault.New(fault.Usage, "", "the header %s does not name a user", UserHeader).
+			WithHint("write at most %d characters, percent-encoded", maxUser)
+	}
+	if of.User != "" {
+		name += " (" + of.User + ")"
+	}
+	return Caller{User: name, Via: ViaConsole, ReadOnly: of.ReadOnly}, nil
+}
 
 type messageKey struct{}
 
