@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -125,6 +126,45 @@ func TestEveryPage(t *testing.T) {
 		x.Size(320, 844)
 		x.Open(p.url(path))
 		x.Fits(name + "-320")
+	}
+}
+
+// foreign finds elements and addresses that only an attack can have made.
+const foreign = `[...document.querySelectorAll("script:not([src]), style, base, object, embed, iframe[srcdoc], " +
+	"meta[http-equiv], a[href^='javascript' i], a[href^='data' i], a[href^='vbscript' i], [src*=evil], [href*='//evil'], " +
+	"[action*=evil], [onerror], [onload], [onfocus], [ontoggle]")].map(e => e.outerHTML.slice(0, 200)).join("\n")`
+
+// TestHostile visits pages whose texts are attacks: no script runs, no element is made, the browser
+// reports no violation of the policy, and marks of text direction are shown.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	w := consoletest.Open(t, handlers.All())
+	w.FillHostile(t)
+	p := listen(t, w.Service)
+	x := chrome.Start(t).Tab(t)
+	x.Expect("status of 404") // of missing pages
+	x.Before("window.hits = 0; window." + consoletest.Canary + " = () => { window.hits++ }")
+	p.enter(x)
+	paths := pagesOf()
+	if n := len(consoletest.Attacks()); n < 60 {
+		t.Errorf("%d attacks", n)
+	}
+	for i, text := range consoletest.Attacks() {
+		id := string(consoletest.Null("web1", fmt.Sprintf("%d %s", i, text)).ID)
+		paths[fmt.Sprint("resource ", i)] = consoletest.Env + "/resource?id=" + url.QueryEscape(id)
+		paths[fmt.Sprint("search ", i)] = consoletest.Env + "/search?q=" + url.QueryEscape(text)
+	}
+	for name, path := range paths {
+		x.Open(p.url(path))
+		if got := x.Eval("window.hits"); got != "0" {
+			t.Errorf("%s: %s scripts of attacks ran", name, got)
+		}
+		if got := x.Eval(foreign); got != "" {
+			t.Errorf("%s: %s", name, got)
+		}
+		if text := x.Text(); strings.ContainsAny(text, "\u202e\u2066\u200f\x1b\x07") {
+			t.Errorf("%s: the page has hidden characters", name)
+		}
 	}
 }
 

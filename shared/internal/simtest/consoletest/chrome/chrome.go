@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
@@ -182,6 +183,13 @@ func (x *Tab) Eval(js string) string {
 		x.t.Fatal(err)
 	}
 	return string(b)
+}
+
+// Before runs a script in every page that is opened from now on, before its own scripts.
+func (x *Tab) Before(js string) {
+	x.t.Helper()
+	call(x, page.AddScriptToEvaluateOnNewDocument,
+		page.AddScriptToEvaluateOnNewDocumentParams{Source: js})
 }
 
 // Until waits until an expression of JavaScript is true.
