@@ -67,10 +67,9 @@ func instanceName(i *orders.Instance) string {
 // valueView is a value of an attribute.
 type valueView struct {
 	Text   string
-	Long   bool   // it has several lines
-	Secret bool   // it is a reference to a secret
-	URL    string // of the instance that it names
-	None   bool   // it is not set
+	Long   bool // it has several lines
+	Secret bool // it is a reference to a secret
+	None   bool // it is not set
 }
 
 // attributeValue returns a value for people.
@@ -93,7 +92,8 @@ func attributeValue(v any) valueView {
 			return valueView{Text: strings.Join(texts, "\n"), Long: len(texts) > 1}
 		}
 	}
-	return valueView{Text: indented(v), Long: true}
+	text := indented(v)
+	return valueView{Text: text, Long: strings.Contains(text, "\n")}
 }
 
 // allScalar returns the items of a list as texts; false if one has values in it.

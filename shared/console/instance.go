@@ -103,7 +103,7 @@ func instancePage(ctx context.Context, r *request) (view, error) {
 	switch d.Tab {
 	case tabDocumentation:
 	case tabHistory:
-		d.History, err = r.history(ctx, o, &i)
+		d.History, err = r.history(ctx, o, &i, &offer.Service)
 	case tabResources:
 		d.Resources, err = r.instanceResources(ctx, &i)
 	case tabDiagnose:
@@ -365,7 +365,7 @@ const historyRows = 20
 
 // history returns the newest versions and events of an instance.
 func (r *request) history(
-	ctx context.Context, o api.Orders, i *orders.Instance,
+	ctx context.Context, o api.Orders, i *orders.Instance, s *definition.Service,
 ) (*historyView, error) {
 	after := r.URL.Query().Get(inAfter)
 	page, err := o.Log(ctx, r.Env, orders.Ref{Service: i.Service, ID: i.ID}, orders.LogQuery{
@@ -377,6 +377,9 @@ func (r *request) history(
 		e := historyEntry{
 			Row: "v-" + strconv.FormatInt(l.Version, 10), Version: l.Version, At: r.timeAgo(l.At),
 			State: lifecycleStatus(l.State, ""),
+		}
+		if state, is := s.Lifecycle.State(l.State); is {
+			e.State = lifecycleStatus(l.State, state.Label)
 		}
 		if l.Version > 1 {
 			e.Compare = r.instanceURL(i.ID, "", "tab", tabAttributes,

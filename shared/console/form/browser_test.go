@@ -24,6 +24,7 @@ func browse(out url.Values, c *form.Control) {
 	}
 	if c.Optional && c.Null {
 		out.Add("null", c.Name)
+		out.Add("unset", c.Name)
 	}
 	if c.CanEmpty && c.Empty {
 		out.Add("empty", c.Name)

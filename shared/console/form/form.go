@@ -8,6 +8,7 @@
 // walks the definition and refuses every other name, but for these:
 //
 //	null=POINTER      the value is not set
+//	unset=POINTER     the form was shown with a value that is not set
 //	empty=POINTER     the text is empty on purpose
 //	item=POINTER      there is a row or a member here
 //	kept:POINTER=KEYS a member of the instance is here; a JSON array of its keys

@@ -16,6 +16,7 @@ import (
 // Names of controls that are no JSON pointers.
 const (
 	nameNull  = "null"
+	nameUnset = "unset"
 	nameEmpty = "empty"
 	nameItem  = "item"
 	nameJSON  = "json"
@@ -61,7 +62,7 @@ func (r *reader) index() {
 			r.rows[at[:i]] = append(r.rows[at[:i]], n)
 		}
 	}
-	for _, name := range []string{nameNull, nameEmpty, nameItem, nameJSON} {
+	for _, name := range []string{nameNull, nameUnset, nameEmpty, nameItem, nameJSON} {
 		r.marks[name] = map[string]bool{}
 		for _, at := range r.posted[name] {
 			r.marks[name][at] = true
@@ -85,7 +86,7 @@ func (r *reader) index() {
 func (r *reader) leftovers() {
 	for _, name := range slices.Sorted(maps.Keys(r.posted)) {
 		switch name {
-		case nameNull, nameEmpty, nameItem, nameJSON:
+		case nameNull, nameUnset, nameEmpty, nameItem, nameJSON:
 			for _, at := range r.posted[name] {
 				if !r.used[name+"="+at] {
 					r.unknown(at)
@@ -145,7 +146,7 @@ func (r *reader) part(p *definition.Part, at string, base map[string]any, in sco
 		var d *Draft
 		switch {
 		case r.mark(nameJSON, one.at):
-			d = &Draft{text: r.text(one.at), json: true, null: r.mark(nameNull, one.at)}
+			d = r.json(one.at)
 		case one.attribute != nil:
 			d = r.attribute(one.attribute, one.at)
 		case one.embedded != nil:
@@ -162,12 +163,13 @@ func (r *reader) attribute(a *definition.Attribute, at string) *Draft {
 	if !a.List() {
 		return r.value(a, at)
 	}
-	out := &Draft{null: r.mark(nameNull, at)}
+	out := &Draft{}
 	for _, i := range r.rows[at] {
 		r.mark(nameItem, item(at, i))
 		out.items = append(out.items, r.value(a, item(at, i)))
 	}
 	out.paste(r.lines(at), a)
+	out.null = r.null(at, len(out.items) > 0)
 	return out
 }
 
@@ -193,7 +195,7 @@ func (d *Draft) paste(lines []string, a *definition.Attribute) {
 // value reads a value that is not a list.
 func (r *reader) value(a *definition.Attribute, at string) *Draft {
 	if r.mark(nameJSON, at) {
-		return &Draft{text: r.text(at), json: true, null: r.mark(nameNull, at)}
+		return r.json(at)
 	}
 	switch shapeOf(a) {
 	case shapeBool:
@@ -205,20 +207,34 @@ func (r *reader) value(a *definition.Attribute, at string) *Draft {
 	case shapeDict:
 		return r.dict(at)
 	case shapeJSON:
-		return &Draft{text: r.text(at), json: true, null: r.mark(nameNull, at)}
+		return r.json(at)
 	}
-	return &Draft{
-		text: r.text(at), null: r.mark(nameNull, at), empty: r.mark(nameEmpty, at),
-	}
+	out := &Draft{text: r.text(at), empty: r.mark(nameEmpty, at)}
+	out.null = r.null(at, out.text != "")
+	return out
+}
+
+// null reports whether "not set" is chosen. A person may type a value and leave "not set" ticked, or
+// tick it and leave the value: the later one counts, which is the one that the form did not show.
+func (r *reader) null(at string, given bool) bool {
+	ticked, was := r.mark(nameNull, at), r.mark(nameUnset, at)
+	return ticked && (!was || !given)
+}
+
+func (r *reader) json(at string) *Draft {
+	out := &Draft{text: r.text(at), json: true}
+	out.null = r.null(at, strings.TrimSpace(out.text) != "")
+	return out
 }
 
 func (r *reader) dict(at string) *Draft {
-	out := &Draft{null: r.mark(nameNull, at)}
+	out := &Draft{}
 	for _, i := range r.rows[at] {
 		here := item(at, i)
 		r.mark(nameItem, here)
 		out.items = append(out.items, &Draft{key: r.text(nameKey + here), text: r.text(here)})
 	}
+	out.null = r.null(at, len(out.items) > 0)
 	return out
 }
 

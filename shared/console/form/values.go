@@ -64,19 +64,11 @@ func (w *valuer) part(
 	return out
 }
 
-// hintBoth is the hint for a value that is and is not set.
-const hintBoth = `clear the field, or untick "not set"`
-
 func (w *valuer) attribute(a *definition.Attribute, d *Draft, at string) (any, bool) {
 	if !a.List() {
 		return w.value(a, d, at, a.Optional())
 	}
 	if d.null && a.Optional() {
-		if len(d.items) > 0 {
-			w.bad(at, inventory.CodeValue, "remove the items, or untick \"not set\"",
-				`it has items, and "not set" is ticked`)
-			return nil, false
-		}
 		return nil, true
 	}
 	out, good := []any{}, true
@@ -90,11 +82,7 @@ func (w *valuer) attribute(a *definition.Attribute, d *Draft, at string) (any, b
 // value returns a value that is not a list.
 func (w *valuer) value(a *definition.Attribute, d *Draft, at string, optional bool) (any, bool) {
 	kind := shapeOf(a)
-	given := d.text != "" || len(d.items) > 0
 	switch {
-	case d.null && optional && given && kind != shapeBool:
-		w.bad(at, inventory.CodeValue, hintBoth, `it has a value, and "not set" is ticked`)
-		return nil, false
 	case d.null && optional:
 		return nil, true
 	case d.json:

@@ -248,6 +248,7 @@ func (v *viewer) part(
 		v.put(c.Name, c.ID, c.Path, &c.Errors, c)
 		switch {
 		case one.mood == fixed:
+			c.Type, c.Rule, c.Default = "", "", ""
 			c.Kind, c.Value, c.Why = KindFixed, fixedText(base[one.name]), v.why(p, &one, in)
 			if one.modifier() == definition.ReadOnly {
 				model = append(model, c)

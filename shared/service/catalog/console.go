@@ -21,6 +21,7 @@ const (
 	webSuggested    = "web_suggested_values"
 
 	documentation = "documentation"
+	unit          = "unit" // a number with the unit that web_unit names
 	literalValues = "literal"
 	ofParameter   = "parameters"
 	kindMember    = "type"
@@ -66,9 +67,10 @@ func (e *entity) documents(at diag.Pos, name string, of *definition.Attribute) {
 // titles checks the annotations for the documentation tab.
 func (c *collector) titles(at diag.Pos, name string, all map[string]any) {
 	shown, has := all[webPresentation]
-	if has && shown != documentation {
+	if has && shown != documentation && shown != unit {
 		c.bad(at, name, fmt.Sprintf("write %q: %q", webPresentation, documentation),
-			"%s is %s, and the console knows only %s", webPresentation, written(shown), documentation)
+			"%s is %s, and the console knows only %s and %s", webPresentation, written(shown),
+			documentation, unit)
 	}
 	for _, one := range []string{webTitle, webIcon} {
 		v, is := all[one]
@@ -141,6 +143,9 @@ func (c *collector) literals(at diag.Pos, name string, d map[string]any) {
 		return
 	}
 	for i, item := range list {
+		if d, isDict := item.(map[string]any); isDict && d["label"] != nil && d["value"] != nil {
+			continue // shows the label, and sends the value
+		}
 		if _, isText := item.(string); !isText {
 			c.bad(at, name, suggestedHint, "value %d of %s is %s, and not a string", i+1, webSuggested,
 				written(item))
