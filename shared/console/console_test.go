@@ -97,12 +97,10 @@ func TestFrameFaults(t *testing.T) {
 		status int
 		want   []string
 	}{
-		{"the home is gone: why, what to do, and again", "Environments", gone, 503,
+		{"the home is gone: why, what to do, and again", "Summaries", gone, 503,
 			[]string{"The home does not answer", "The server does not answer.",
 				"Start it with southbound run --listen.", "Try again"}},
-		{"one environment fails: the list stays", "Progress", gone, 200,
-			[]string{"production", "The server does not answer."}},
-		{"no permission", "Environments", fault.New(fault.Denied, "", "no"), 403,
+		{"no permission", "Summaries", fault.New(fault.Denied, "", "no"), 403,
 			[]string{"Not permitted"}},
 	} {
 		site := console.New(consoletest.FailingAt(w.Service, c.method, c.err), options())

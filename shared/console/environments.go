@@ -21,9 +21,8 @@ func (s *site) framePages() []route {
 
 // environmentsView is the list of environments.
 type environmentsView struct {
-	Rows    []environmentRow
-	More    string
-	Problem *problemView
+	Rows []environmentRow
+	More string
 }
 
 type environmentRow struct {
@@ -31,64 +30,53 @@ type environmentRow struct {
 	Released  string
 	Halted    bool
 	Counts    []countView
-	Work      string
-	Problem   string
+	Exported  timeView
 }
 
 // environmentsPage lists the environments. If there is only one, it goes on to that.
 func environmentsPage(ctx context.Context, r *request) (view, error) {
-	home := r.home(ctx)
-	names, err := home.Environments(ctx)
+	all, err := r.home(ctx).Summaries(ctx)
 	if err != nil {
 		return view{}, err
 	}
 	there := r.hasPage(patternOf(""))
-	if len(names) == 1 && there && r.Header.Get(regionHeader) == "" && !r.URL.Query().Has("all") {
-		return view{Redirect: r.at(names[0], "")}, nil
+	if len(all) == 1 && there && r.Header.Get(regionHeader) == "" && !r.URL.Query().Has("all") {
+		return view{Redirect: r.at(all[0].Environment, "")}, nil
 	}
 	var v environmentsView
-	if n := len(names) - maxEnvironments; n > 0 {
+	if n := len(all) - maxEnvironments; n > 0 {
 		v.More = fmt.Sprintf("And %s.", plural(n, "more environment"))
-		names = names[:maxEnvironments]
+		all = all[:maxEnvironments]
 	}
-	for _, name := range names {
-		row := environmentRow{Name: name}
+	for i := range all {
+		row := r.environment(&all[i])
 		if there {
-			row.URL = r.at(name, "")
-		}
-		p, err := home.Progress(ctx, name)
-		if err != nil {
-			row.Problem = r.problem(err).Text
-		} else {
-			row.fill(p)
+			row.URL = r.at(row.Name, "")
 		}
 		v.Rows = append(v.Rows, row)
 	}
 	return view{Template: "environments.html", Title: "Environments", Data: v}, nil
 }
 
-// fill adds the progress of an environment.
-func (row *environmentRow) fill(p api.Progress) {
-	row.Halted = p.Halted
-	row.Counts = countsOf(p.ByStatus(), nil)
+// environment returns the row of an environment.
+func (r *request) environment(s *api.Summary) environmentRow {
+	row := environmentRow{Name: s.Environment, Halted: s.Halted, Counts: countsOf(s.Counts, nil)}
+	if s.Exported != nil {
+		row.Exported = r.timeAgo(*s.Exported)
+	}
 	switch {
-	case p.Released > 0:
-		row.Released = fmt.Sprintf("version %d", p.Released)
-	case p.Last > 0:
-		row.Released = fmt.Sprintf("none of %s", plural(p.Last, "version"))
+	case s.Releasing > 0:
+		row.Released = fmt.Sprintf("releasing version %d", s.Releasing)
+	case s.Version > 0 && s.Version < s.LatestVersion:
+		row.Released = fmt.Sprintf("version %d of %d", s.Version, s.LatestVersion)
+	case s.Version > 0:
+		row.Released = fmt.Sprintf("version %d", s.Version)
+	case s.LatestVersion > 0:
+		row.Released = fmt.Sprintf("none of %s", plural(s.LatestVersion, "version"))
 	default:
 		row.Released = "nothing exported"
 	}
-	switch {
-	case p.Releasing > 0:
-		row.Work = fmt.Sprintf("releasing version %d", p.Releasing)
-	case p.Done():
-		row.Work = "none"
-	case p.Scheduled > 0:
-		row.Work = plural(p.Scheduled, "resource") + " scheduled"
-	default:
-		row.Work = "finishing"
-	}
+	return row
 }
 
 // environmentPage goes on to the first page of an environment.

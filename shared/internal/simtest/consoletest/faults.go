@@ -44,6 +44,14 @@ func (f *Faulty) Environments(ctx context.Context) ([]string, error) {
 	return f.Home.Environments(ctx)
 }
 
+// Summaries implements api.Home.
+func (f *Faulty) Summaries(ctx context.Context) ([]api.Summary, error) {
+	if err := f.Before("Summaries"); err != nil {
+		return nil, err
+	}
+	return f.Home.Summaries(ctx)
+}
+
 // Progress implements api.Home.
 func (f *Faulty) Progress(ctx context.Context, env string) (api.Progress, error) {
 	if err := f.Before("Progress"); err != nil {
