@@ -60,7 +60,7 @@ func changeWord(a *api.Action) string {
 func (r *request) actionRow(a *api.Action, sides bool) actionRow {
 	row := actionRow{Row: rowID("a", a.ID), URL: r.url("actions/" + url.PathEscape(a.ID)), At: r.time(a.Finished),
 		Took: took(a.Started, a.Finished), Of: r.ref(a.Resource), Kind: string(a.Action),
-		Outcome: statusOf(a.Outcome), Change: changeWord(a), Reason: shorten(a.Reason, 90),
+		Outcome: statusOf(a.Outcome), Change: changeWord(a), Reason: shorten(a.Reason, reasonRoom(a.Resource)),
 		Version: a.Version, Lines: len(a.Messages), Changes: changesOf(a.Changes, sides)}
 	for i := range a.Messages {
 		switch a.Messages[i].Level {

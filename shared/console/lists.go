@@ -105,6 +105,10 @@ func cutMiddle(s string, limit int) string {
 	return string(c[:head]) + "…" + string(c[len(c)-(limit-1-head):])
 }
 
+// reasonRoom returns how many characters of a reason a row shows: long ids leave less room, so that
+// a page of 50 rows stays small. The page of the resource or action shows the whole reason.
+func reasonRoom(id resource.ID) int { return max(40, 156-len(id)) }
+
 // rowID returns the id of the element that shows something, which stays the same while it is shown.
 func rowID(prefix, key string) string {
 	h := fnv.New64a()

@@ -15,6 +15,7 @@ import (
 	"southbound/shared/api/paging"
 	"southbound/shared/api/search"
 	"southbound/shared/console"
+	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
@@ -42,7 +43,7 @@ func operatorPages() map[string][]string {
 		"/console/production/resources?status=failed&q=nosuch": {"No resource matches"},
 		pageOf(brokenID): {"failed", "connection to 10.0.0.9 refused", "Required by", "web1 after", "non_compliant",
 			"Last actions", "Retry"},
-		pageOf(lastID):                                       {"skipped, because of", "web1 broken", "runs when that recovers", "Root causes"},
+		pageOf(lastID):                                       {"skipped , because of", "web1 broken", "runs when that recovers", "Root causes"},
 		"/console/production/actions":                        {"web1 broken", "deploy", "version 2"},
 		"/console/production/actions?outcome=failed":         {"outcome: failed", "web1 broken"},
 		"/console/production/actions?text=nosuch":            {"No action matches"},
@@ -61,6 +62,7 @@ func operatorPages() map[string][]string {
 		"/console/production/search?q=":                      {"Type a word"},
 		"/console/production/search?q=nosuch":                {"Nothing was found"},
 		"/console/production/search?q=db1":                   {"Agent db1", "paused"},
+		"/console/production/dryruns":                        {"Start", "No dry run was started"},
 		"/console/production/facts":                          {"Facts"},
 	}
 }
@@ -187,7 +189,7 @@ func TestOperatorsReadOnly(t *testing.T) {
 		}
 	}
 	for _, do := range []string{"repair", "deploy", "retry", "halt", "unhalt", "pause", "resume", "forget", "release",
-		"set-parameter", "delete-parameter"} {
+		"set-parameter", "delete-parameter", "dryrun", "cancel-dryrun"} {
 		b.Post("/console/production/do/"+do, url.Values{"scope": {"all"}}, http.StatusForbidden)
 	}
 }
@@ -240,7 +242,7 @@ func TestOperatorsFaults(t *testing.T) {
 		{"Health", "", "Version 2 is in force"}, {"VersionsPage", "", "connection to 10.0.0.9 refused"},
 		{"Progress", "resources", "web1 broken"}, {"ResourcesPage", "resources", "skipped 2"},
 		{"Actions", "resource?id=" + url.QueryEscape(brokenID), "Required by"},
-		{"Actions", "agents/web1", "transport"}, {"Progress", "agents", "db1"}, {"Search", "search?q=a", "Type a word"},
+		{"Actions", "agents/web1", "transport"}, {"Progress", "agents", "db1"}, {"ParametersPage", "resource?id=" + url.QueryEscape(brokenID), "Required by"}, {"Search", "search?q=a", "Type a word"},
 	} {
 		home := consoletest.FailingAt(w.Service, half.method, fault.New(fault.Unavailable, "read", "the line is cut"))
 		b := signedIn(t, console.New(home, realTime()))
@@ -384,6 +386,12 @@ func (h *hostileHome) Described(context.Context, string, int) (api.Described, er
 	return api.Described{Version: h.version(), Agents: map[string]map[string]any{h.text: {h.text: h.text}}}, nil
 }
 
+func (h *hostileHome) Compare(context.Context, string, int, int, bool) (deploy.DryRun, error) {
+	a := h.action()
+	return deploy.DryRun{Planned: []deploy.PlannedChange{{ID: h.id(), Action: "update", Changes: a.Changes, Reason: h.text, MovedFrom: h.id()}},
+		Agents: []deploy.AgentChange{{Name: h.text, Place: h.text, How: h.text}}}, nil
+}
+
 func (h *hostileHome) ParametersPage(context.Context, string, api.ParametersQuery) (paging.Page[state.Parameter], error) {
 	return paging.Page[state.Parameter]{Items: []state.Parameter{{Name: h.text, Value: h.text, Source: h.text}}, Next: h.text}, nil
 }
@@ -407,7 +415,7 @@ func TestOperatorsHostile(t *testing.T) {
 		h.text = text
 		out := map[string]string{}
 		for _, at := range []string{"", "resources", "resources?q=%TEXT", "resource?id=x", "actions?text=%TEXT", "actions/0001", "agents?q=%TEXT",
-			"agents/%PATH", "versions", "versions/1", "parameters?q=%TEXT", "parameter?name=%TEXT", "parameter/delete?name=%TEXT", "facts", "search?q=%TEXT", "forget?agent=%TEXT"} {
+			"agents/%PATH", "versions", "versions/1", "compare?from=1&to=2", "compare?from=1&to=2&diff=sides", "parameters?q=%TEXT", "parameter?name=%TEXT", "parameter/delete?name=%TEXT", "facts", "search?q=%TEXT", "forget?agent=%TEXT"} {
 			to := strings.ReplaceAll(strings.ReplaceAll(at, "%TEXT", url.QueryEscape(text)), "%PATH", url.PathEscape(text))
 			out[at] = b.Get("/console/production/"+to, http.StatusOK)
 		}

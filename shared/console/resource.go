@@ -2,6 +2,8 @@ package console
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"southbound/shared/api"
@@ -25,6 +27,7 @@ type resourceView struct {
 	Attempts   int
 
 	Differ, Equal []attribute
+	Compared      bool     // a seen value is known
 	SeenAt        timeView // without a machine form: never
 	Gone          bool     // the thing did not exist when it was seen last
 
@@ -34,8 +37,14 @@ type resourceView struct {
 	Actions  []actionRow
 	AllURL   string // the address of all its actions
 	NoAction *problemView
-	Acts     *oneForm
-	Sides    sidesLink
+
+	Facts     []parameterRow
+	NoFacts   *problemView
+	MoreFacts string // the address of all its facts; "": these are all
+	Graph     string // the address of its graph; "": there is none
+	Place     string // where the model describes it
+	Acts      *oneForm
+	Sides     sidesLink
 }
 
 // sentencePart is a part of a sentence with what it links to.
@@ -81,6 +90,18 @@ func resourcePage(ctx context.Context, r *request) (view, error) {
 		return view{}, err
 	}
 	v := r.resourceView(&d)
+	facts := api.ParametersQuery{Facts: true, Resource: id}
+	facts.Limit = pageRows
+	known, err := h.ParametersPage(ctx, r.Env, facts)
+	if err = unlessNone(err); err != nil {
+		v.NoFacts = r.problem(err)
+	}
+	for i := range known.Items {
+		v.Facts = append(v.Facts, r.parameterRow(&known.Items[i]))
+	}
+	if known.Next != "" {
+		v.MoreFacts = r.url("facts", paramResource, string(id))
+	}
 	found, err := h.Actions(ctx, r.Env, api.ActionQuery{Resource: id, Limit: lastActions})
 	if err != nil {
 		v.NoAction = r.problem(err)
@@ -98,10 +119,15 @@ func (r *request) resourceView(d *api.Detail) resourceView {
 		Agent: r.agentURL(d.Agent), Attempts: d.Attempts,
 		AllURL: r.url("actions", "resource", string(d.ID)),
 		Sides:  r.sidesLink("resource", "id", string(d.ID))}
-	for _, p := range sentenceOf(d) {
+	for i, p := range sentenceOf(d) {
+		if i == 0 { // the status stands in front of the sentence
+			p.Text = strings.TrimPrefix(p.Text, v.Status.Word)
+		}
 		v.Sentence = append(v.Sentence, r.sentencePart(p))
 	}
 	v.Differ, v.Equal = attributesOf(d.Desired, d.Seen, d.Seen != nil, v.Sides.Sides)
+	v.Compared = len(v.Differ) > 0 ||
+		slices.ContainsFunc(v.Equal, func(a attribute) bool { return d.Seen != nil && !a.Unknown })
 	if d.SeenAt != nil {
 		v.SeenAt = r.timeAgo(*d.SeenAt)
 		v.Gone = d.Seen == nil
@@ -109,6 +135,12 @@ func (r *request) resourceView(d *api.Detail) resourceView {
 	v.Requires, v.MoreRequires = r.refs(d.Requires, maxNeighbors)
 	v.RequiredBy, v.MoreRequiredBy = r.refs(d.RequiredBy, maxNeighbors)
 	v.Causes, v.MoreCauses = r.refs(d.Causes, maxNeighbors)
+	if r.hasPage("GET /console/{env}/graph") {
+		v.Graph = r.url("graph", "id", string(d.ID))
+	}
+	if d.Place != nil {
+		v.Place = line(d.Place.String())
+	}
 	if r.canChange() {
 		v.Acts = r.oneForm(d)
 	}

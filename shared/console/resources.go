@@ -126,7 +126,7 @@ func (r *request) countLinks(p *api.Progress, sel selection) (out []countView, a
 
 func (r *request) resourceRow(x *api.Resource) resourceRow {
 	row := resourceRow{Row: rowID("r", string(x.ID)), Of: r.ref(x.ID), Status: statusOf(x.Status),
-		Reason: shorten(x.Reason, 64), LastRun: string(x.LastRun), Set: shorten(x.Set, 40)}
+		Reason: shorten(x.Reason, reasonRoom(x.ID)), LastRun: string(x.LastRun), Set: shorten(x.Set, 40)}
 	if x.Interrupted {
 		row.Reason = cmp.Or(row.Reason, "interrupted; no process has taken it up yet")
 	}

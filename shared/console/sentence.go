@@ -38,6 +38,9 @@ func beginOf(d *api.Detail) []phrase {
 	}
 	switch d.Status {
 	case state.StatusDeployed:
+		if d.SeenAt != nil && drifted(d) {
+			return []phrase{say("deployed, but not as desired when it was last read "), {At: *d.SeenAt}}
+		}
 		if d.SeenAt != nil {
 			return []phrase{say("deployed, and as desired when it was last checked "), {At: *d.SeenAt}}
 		}
@@ -66,6 +69,12 @@ func beginOf(d *api.Detail) []phrase {
 		return []phrase{say("blocked: it requires a resource with an unknown value")}
 	}
 	return []phrase{say("%s", d.Status)}
+}
+
+// drifted reports whether a known seen value differs from the desired one, as after a dry run.
+func drifted(d *api.Detail) bool {
+	differ, _ := attributesOf(d.Desired, d.Seen, d.Seen != nil, false)
+	return len(differ) > 0
 }
 
 // whyOf returns the root causes of a skip, else the reason.

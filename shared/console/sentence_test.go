@@ -28,6 +28,9 @@ func TestSentence(t *testing.T) {
 	}{
 		"Deployed": {of(state.StatusDeployed, func(d *api.Detail) { d.SeenAt = &at }),
 			"deployed, and as desired when it was last checked 10:41:07"},
+		"Drifted": {of(state.StatusDeployed, func(d *api.Detail) {
+			d.SeenAt, d.Desired, d.Seen = &at, map[string]any{"a": "b"}, map[string]any{"a": "c"}
+		}), "deployed, but not as desired when it was last read 10:41:07"},
 		"Failed": {of(state.StatusFailed, func(d *api.Detail) {
 			d.Attempts, d.Reason, d.NextAt = 3, "no space left", &next
 		}), "failed 3 times in a row, last 10:41:07: no space left; tried again 10:43:07"},
