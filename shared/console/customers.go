@@ -67,9 +67,10 @@ func instanceName(i *orders.Instance) string {
 // valueView is a value of an attribute.
 type valueView struct {
 	Text   string
-	Long   bool // it has several lines
-	Secret bool // it is a reference to a secret
-	None   bool // it is not set
+	Long   bool          // it has several lines
+	Secret bool          // it is a reference to a secret
+	None   bool          // it is not set
+	Links  []serviceLink // the instances that it names
 }
 
 // attributeValue returns a value for people.
@@ -94,6 +95,21 @@ func attributeValue(v any) valueView {
 	}
 	text := indented(v)
 	return valueView{Text: text, Long: strings.Contains(text, "\n")}
+}
+
+// instanceValue returns the value of a relation: ids of other instances.
+func (r *request) instanceValue(v any) valueView {
+	out := attributeValue(v)
+	ids, is := v.([]any)
+	if !is {
+		ids = []any{v}
+	}
+	for _, one := range ids {
+		if id, is := one.(string); is && id != "" {
+			out.Links = append(out.Links, serviceLink{id, r.instanceURL(id, "")})
+		}
+	}
+	return out
 }
 
 // allScalar returns the items of a list as texts; false if one has values in it.
@@ -135,15 +151,17 @@ func indented(v any) string {
 
 // flatten returns the values of attributes by their paths, in order. Members of lists are named by
 // their keys.
-func flatten(p *definition.Part, set map[string]any) (paths []string, values map[string]any) {
-	f := &flattener{values: map[string]any{}}
+func flatten(p *definition.Part, set map[string]any) *flattener {
+	f := &flattener{values: map[string]any{}, relations: map[string]bool{}}
 	f.part(p, "", set)
-	return f.paths, f.values
+	return f
 }
 
+// flattener collects values by their paths.
 type flattener struct {
-	paths  []string
-	values map[string]any
+	paths     []string
+	values    map[string]any
+	relations map[string]bool // the paths of relations to instances
 }
 
 func (f *flattener) add(path string, v any) {
@@ -174,6 +192,7 @@ func (f *flattener) part(p *definition.Part, at string, set map[string]any) {
 	}
 	for i := range p.Relations {
 		f.known(known, at, p.Relations[i].Name, set)
+		f.relations[at+p.Relations[i].Name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if !known[name] { // of another definition

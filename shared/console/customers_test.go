@@ -197,6 +197,9 @@ func TestOrderByForm(t *testing.T) {
 		wants(t, page, name+".example.com ordered", "Documentation", "Nothing yet")
 		id := posted.Get("id")
 		wants(t, b.Get(at+"instances/"+id+"?tab=attributes", 200), "eu-west-2", "shop", "Candidate")
+		if !strings.Contains(b.Get(at+"instances/"+id+"?tab=attributes", 200), "instances/"+posted.Get("/customer")+`"`) {
+			t.Error("the relation is no link")
+		}
 		for _, tab := range []string{"history", "resources", "diagnose", "json"} {
 			b.Get(at+"instances/"+id+"?tab="+tab, 200)
 		}
@@ -334,6 +337,40 @@ func TestFormAsJSON(t *testing.T) {
 	page = b.Post(path, with(posted, "to", "form"), 200)
 	if got := formOf(t, page, "id"); got.Get("/contact") != "a@b" || got.Get("/name") != "acme" {
 		t.Errorf("back: %v", got)
+	}
+}
+
+// TestSuggestions offers the values of a parameter, and finds some of many on the server.
+func TestSuggestions(t *testing.T) {
+	t.Parallel()
+	w := offered(t, "testdata/forms.cf")
+	b := signedIn(t, console.New(w.Service, options()))
+	const path = at + "services/site/new"
+	wants(t, b.Get(path, 200), "the parameter topology_files does not exist")
+	var values []any
+	for n := range 300 {
+		values = append(values, map[string]any{"label": fmt.Sprintf("File %d", n), "value": fmt.Sprintf("f%03d", n)})
+	}
+	for _, c := range []struct {
+		why        string
+		values     []any
+		find, want string
+		options    int
+	}{
+		{"a few", values[:3], "", `<option value="f002" label="File 2">`, 3},
+		{"many", values, "", `<option value="f199" label="File 199">`, 200},
+		{"many that are searched", values, "file 29", `<option value="f299" label="File 299">`, 11},
+	} {
+		if err := w.Service.Suggest(t.Context(), consoletest.Env, "topology_files", c.values); err != nil {
+			t.Fatal(err)
+		}
+		page := b.Get(path, 200)
+		if c.find != "" {
+			page = b.Post(path, with(formOf(t, page, "id"), "/topology_file", c.find, "find", "/topology_file"), 200)
+		}
+		if n := strings.Count(page, `<option value="f`); n != c.options || !strings.Contains(page, c.want) {
+			t.Errorf("%s: %d options, expected %d with %s", c.why, n, c.options, c.want)
+		}
 	}
 }
 

@@ -267,7 +267,7 @@ func (r *request) sets(
 			}
 			d.Heads, all = append(d.Heads, "Version "+n), append(all, set)
 		}
-		d.fill(s, all)
+		d.fill(r, s, all)
 		return d, nil
 	}
 	var all []map[string]any
@@ -279,7 +279,7 @@ func (r *request) sets(
 			d.Heads, all = append(d.Heads, one.title), append(all, one.set)
 		}
 	}
-	d.fill(s, all)
+	d.fill(r, s, all)
 	return d, nil
 }
 
@@ -303,14 +303,13 @@ func (r *request) atVersion(
 }
 
 // fill adds a row for each attribute of the sets.
-func (d *setsView) fill(s *definition.Service, sets []map[string]any) {
+func (d *setsView) fill(r *request, s *definition.Service, sets []map[string]any) {
 	var paths []string
 	seen := map[string]bool{}
-	values := make([]map[string]any, len(sets))
+	flat := make([]*flattener, len(sets))
 	for n, set := range sets {
-		all, flat := flatten(&s.Part, set)
-		values[n] = flat
-		for _, path := range all {
+		flat[n] = flatten(&s.Part, set)
+		for _, path := range flat[n].paths {
 			if !seen[path] {
 				seen[path] = true
 				paths = append(paths, path)
@@ -320,13 +319,16 @@ func (d *setsView) fill(s *definition.Service, sets []map[string]any) {
 	for _, path := range paths {
 		row := setsRow{Path: path}
 		for n := range sets {
-			v, has := values[n][path]
+			v, has := flat[n].values[path]
 			shown := attributeValue(v)
+			if flat[n].relations[path] {
+				shown = r.instanceValue(v)
+			}
 			if !has {
 				shown = valueView{Text: "–", None: true}
 			}
 			row.Values = append(row.Values, shown)
-			first, had := values[0][path]
+			first, had := flat[0].values[path]
 			row.Differs = row.Differs || has != had || !inventory.Equal(first, v)
 		}
 		d.Changed = d.Changed || row.Differs

@@ -318,9 +318,10 @@ func findControl(all []*form.Control, name string) *form.Control {
 func (p *formPage) preview() {
 	p.d.Previewed = true
 	if p.instance == nil {
-		paths, values := flatten(&p.form.Service.Part, p.values)
-		for _, path := range paths {
-			p.d.Preview = append(p.d.Preview, previewRow{Target: path, To: attributeValue(values[path]).Text})
+		flat := flatten(&p.form.Service.Part, p.values)
+		for _, path := range flat.paths {
+			p.d.Preview = append(p.d.Preview,
+				previewRow{Target: path, To: attributeValue(flat.values[path]).Text})
 		}
 		return
 	}

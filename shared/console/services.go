@@ -260,7 +260,7 @@ func (r *request) serviceView(o *orders.Offer) serviceView {
 		d.Register, d.Remove = r.url("do/addcallback"), r.url("do/removecallback")
 	}
 	if o.Summary != nil {
-		d.Instances, d.Labels = number(o.Summary.Total), labelCounts(o.Summary)
+		d.Instances, d.Labels = plural(o.Summary.Total, "instance"), labelCounts(o.Summary)
 		for n := range s.Lifecycle.States {
 			one := &s.Lifecycle.States[n]
 			if count := o.Summary.ByState[one.Name]; count > 0 {

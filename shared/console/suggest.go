@@ -29,14 +29,15 @@ type foundWords struct {
 func (r *request) sources(
 	ctx context.Context, o api.Orders, f *form.Form, from form.Sources, find foundWords,
 ) form.Sources {
-	from.Parameters = map[string][]form.Option{}
+	from.Parameters, from.Long = map[string][]form.Option{}, map[string]bool{}
 	from.Instances, from.More = map[string][]form.Option{}, map[string]bool{}
 	parameters, services := f.Needs(from)
 	for _, name := range parameters {
 		p, err := r.home(ctx).Parameter(ctx, r.Env, name)
 		switch {
 		case err == nil && p.Source == sourceModel:
-			from.Parameters[name] = narrowed(parameterOptions(p.Value), find.words)
+			all := parameterOptions(p.Value)
+			from.Parameters[name], from.Long[name] = narrowed(all, find.words), len(all) > maxSuggested
 		case err == nil:
 			from.Parameters[name] = []form.Option{{Value: p.Value, Label: p.Value}}
 		case !fault.Is(err, fault.NotFound):

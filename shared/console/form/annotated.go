@@ -46,8 +46,9 @@ type Sources struct {
 	// Instances are instances of services. More tells of which there are others besides.
 	Instances map[string][]Option
 	More      map[string]bool
-	Instance  string // the id of the instance; "" while it is not known
-	Identity  string // the value of the identity; "" while it is not known
+	Long      map[string]bool // parameters that have more values than Parameters lists
+	Instance  string          // the id of the instance; "" while it is not known
+	Identity  string          // the value of the identity; "" while it is not known
 }
 
 // Needs returns the names of the parameters and of the services whose values the form suggests.
@@ -80,6 +81,7 @@ func needs(f *Form, p *definition.Part, from *Sources, parameters, services *[]s
 type suggestion struct {
 	options   []Option
 	parameter string
+	more      bool   // the parameter has more values
 	note      string // why nothing is suggested
 }
 
@@ -123,7 +125,7 @@ func (f *Form) parameter(name string, from *Sources) suggestion {
 		}
 		name = strings.ReplaceAll(name, text, value)
 	}
-	out := suggestion{parameter: name}
+	out := suggestion{parameter: name, more: from.Long[name]}
 	options, has := from.Parameters[name]
 	if out.options = options; !has {
 		out.note = "the parameter " + name + " does not exist, so nothing is suggested"

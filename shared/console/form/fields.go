@@ -16,7 +16,7 @@ const longText = 255
 
 func (v *viewer) attribute(c *Control, a *definition.Attribute, d *Draft) {
 	s := v.form.suggested(a.Annotations, v.from)
-	c.Suggestions = s.options
+	c.Suggestions, c.More = s.options, s.more
 	u, note := unit(a)
 	c.Unit = u
 	for _, n := range []string{s.note, note} {
