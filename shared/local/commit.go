@@ -176,7 +176,7 @@ func (t *tx) insert(i int) error {
 	r := &t.records[i]
 	const sql = "INSERT INTO resources (env, id, rev, lane, ticket, next_at, checked, status, " +
 		"facet, state, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-	if err := query(t.c, sql, nil, t.env, r.id, r.rev, r.lane, r.ticket, r.nextAt, r.checked,
+	if err := query(t.c, sql, nil, t.env, r.id, r.rev, r.lane, r.ticket, r.timer, r.checked,
 		r.status, int64(r.facet), r.state, int64(r.sum)); err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (t *tx) update(i int, have place) error {
 	t.counts[countKey{r.lane, resource.ID(r.id).Type(), state.Status(r.status)}]++
 	const sql = "UPDATE resources SET rev = ?, ticket = ?, next_at = ?, checked = ?, status = ?, " +
 		"state = ?, sum = ? WHERE k = ?"
-	if err := query(t.c, sql, nil, r.rev, r.ticket, r.nextAt, r.checked, r.status, r.state,
+	if err := query(t.c, sql, nil, r.rev, r.ticket, r.timer, r.checked, r.status, r.state,
 		int64(r.sum), have.k); err != nil {
 		return err
 	}

@@ -16,13 +16,13 @@ import (
 
 // record is one row of the tables resources and intents.
 type record struct {
-	id, lane, status             string
-	rev, ticket, nextAt, checked int64
-	state                        []byte // restOfRow in CBOR
-	sum                          uint32 // of the values above
-	body                         []byte
-	bodySum                      uint32
-	facet                        facet // follows from the others
+	id, lane, status            string
+	rev, ticket, timer, checked int64
+	state                       []byte // restOfRow in CBOR
+	sum                         uint32 // of the values above
+	body                        []byte
+	bodySum                     uint32
+	facet                       facet // follows from the others
 }
 
 // restOfRow holds the fields of a state.Row that no query uses. The numbers of its fields are part
@@ -67,11 +67,12 @@ type restOfRow struct {
 	Purged          []resource.ID    `cbor:"35,keyasint,omitempty"`
 	Purges          int64            `cbor:"36,keyasint,omitempty"`
 	Reloaded        int64            `cbor:"37,keyasint,omitempty"`
+	NextAt          int64            `cbor:"38,keyasint,omitempty"`
 }
 
 // recordOf returns the record of a row that is written with the revision rev.
 func recordOf(r *state.Row, rev int64) record {
-	out := record{id: string(r.ID), rev: rev, lane: r.Lane, ticket: r.Ticket(), nextAt: nanos(r.NextAt),
+	out := record{id: string(r.ID), rev: rev, lane: r.Lane, ticket: r.Ticket(), timer: nanos(r.Timer()),
 		checked: r.Checked, status: string(r.Status()), body: r.Body, bodySum: sumOf(r.Body),
 		facet: facetOf(r)}
 	out.state = toCBOR(&restOfRow{Version: r.Version, Hash: r.Hash, Orphaned: r.Orphaned,
@@ -84,7 +85,8 @@ func recordOf(r *state.Row, rev int64) record {
 		FactsRead:       r.FactsRead,
 		PossiblyChanged: r.PossiblyChanged, Hidden: r.Hidden, MovedFrom: r.MovedFrom,
 		Formerly: r.Formerly, Generation: r.Generation, Observed: r.Observed, Again: r.Again,
-		Moves: r.Moves, Settled: r.Settled, Purged: r.Purged, Purges: r.Purges, Reloaded: r.Reloaded})
+		Moves: r.Moves, Settled: r.Settled, Purged: r.Purged, Purges: r.Purges, Reloaded: r.Reloaded,
+		NextAt: nanos(r.NextAt)})
 	out.sum = out.checksum()
 	return out
 }
@@ -114,7 +116,7 @@ func (r *record) read(out *state.Row) error {
 			Missing: rest.Missing, Hidden: rest.Hidden, MovedFrom: rest.MovedFrom,
 			Formerly: rest.Formerly, Moves: rest.Moves, FactsAsked: rest.FactsAsked,
 			Purged: rest.Purged, Purges: rest.Purges},
-		Outcome: state.Outcome{NextAt: timeOf(r.nextAt), Checked: r.checked,
+		Outcome: state.Outcome{NextAt: timeOf(rest.NextAt), Checked: r.checked,
 			Observed: rest.Observed, Again: rest.Again, Settled: rest.Settled, Reloaded: rest.Reloaded, NotBefore: timeOf(rest.NotBefore), Compliance: rest.Compliance,
 			LastRun: rest.LastRun, Blocked: rest.Blocked, Deployed: rest.Deployed,
 			LastAt: timeOf(rest.LastAt), LastAction: rest.LastAction,
@@ -133,7 +135,7 @@ func (r *record) read(out *state.Row) error {
 // checksum returns the checksum of all values of a record except its body.
 func (r *record) checksum() uint32 {
 	b := make([]byte, 0, 512)
-	for _, n := range []int64{r.rev, r.ticket, r.nextAt, r.checked} {
+	for _, n := range []int64{r.rev, r.ticket, r.timer, r.checked} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n)) // negative numbers keep their bits
 	}
 	for _, s := range []string{r.id, r.lane, r.status} {

@@ -27,7 +27,7 @@ const (
 // readRecord returns the record in the current row of one of these statements.
 func readRecord(s *sqlite.Stmt) record {
 	return record{id: s.ColumnText(0), rev: s.ColumnInt64(1), lane: s.ColumnText(2),
-		ticket: s.ColumnInt64(3), nextAt: s.ColumnInt64(4), checked: s.ColumnInt64(5),
+		ticket: s.ColumnInt64(3), timer: s.ColumnInt64(4), checked: s.ColumnInt64(5),
 		status: s.ColumnText(6), state: columnBytes(s, 7), sum: uint32(s.ColumnInt64(8)),
 		body: columnBytes(s, 9), bodySum: uint32(s.ColumnInt64(10))}
 }

@@ -92,6 +92,11 @@ func (w *world) fresh(n int) state.Row {
 	}
 }
 
+func (w *world) timer(id resource.ID) time.Time {
+	row := w.rows[id]
+	return row.Timer()
+}
+
 func (w *world) compare() {
 	w.t.Helper()
 	ctx := context.Background()
@@ -141,16 +146,16 @@ func (w *world) due(all []state.Row) {
 	due, next, err := w.h.Due(context.Background(), "e", time.Unix(5, 0), 1000)
 	w.same(err, nil, nil)
 	for i, id := range due[:max(0, len(due)-1)] {
-		if w.rows[id].NextAt.After(w.rows[due[i+1]].NextAt) {
+		if w.timer(id).After(w.timer(due[i+1])) {
 			w.t.Fatal("due in another order")
 		}
 	}
 	dues, later := 0, time.Time{}
 	for i := range all {
-		if at := all[i].NextAt; !at.IsZero() && at.Unix() <= 5 {
+		if at := all[i].Timer(); !at.IsZero() && at.Unix() <= 5 {
 			dues++
 		}
-		if at := all[i].NextAt; at.Unix() > 5 && (later.IsZero() || at.Before(later)) {
+		if at := all[i].Timer(); at.Unix() > 5 && (later.IsZero() || at.Before(later)) {
 			later = at
 		}
 	}

@@ -51,7 +51,7 @@ func (s *Service) Health(ctx context.Context, env string) (Health, error) {
 		for _, r := range g {
 			if len(out.Single) < maxSingle {
 				out.Single = append(out.Single,
-					Problem{r.ID, r.Status(), r.Reason, wire.TimeOrNil(r.NextAt),
+					Problem{r.ID, r.Status(), r.Reason, wire.TimeOrNil(r.Timer()),
 						wire.OrEmpty(found.because[r.ID])})
 			}
 		}
@@ -245,7 +245,7 @@ func groupOf(g []*state.Row, of unhealthyRows) Group {
 	}
 	slices.Sort(skipped)
 	skipped = slices.Compact(skipped)
-	out := Group{ID: r.ID, Status: r.Status(), Reason: r.Reason, NextAt: wire.TimeOrNil(r.NextAt),
+	out := Group{ID: r.ID, Status: r.Status(), Reason: r.Reason, NextAt: wire.TimeOrNil(r.Timer()),
 		Count: len(g), NotDone: len(skipped),
 		FirstNot: wire.OrEmpty(skipped[:min(len(skipped), maxNotDone)])}
 	if out.Status == state.StatusUnavailable {

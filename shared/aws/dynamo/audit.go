@@ -133,8 +133,8 @@ func (a *auditor) tablet(ctx context.Context, rec *record) error {
 		if r.Ticket() != 0 {
 			tickets++
 		}
-		if !r.NextAt.IsZero() && (due.IsZero() || r.NextAt.Before(due)) {
-			due = r.NextAt
+		if !r.Timer().IsZero() && (due.IsZero() || r.Timer().Before(due)) {
+			due = r.Timer()
 		}
 		if !rec.foreign && state.AgentOf(lane) != r.ID.Agent() {
 			a.problem("%s has %s and does not say that it has rows of others", rec.key, r.ID)

@@ -38,15 +38,15 @@ func (e *edit) count(old, now *state.Row) {
 		if old.Ticket() != 0 {
 			n.tickets--
 		}
-		e.dueOut = e.dueOut || (!old.NextAt.IsZero() && !old.NextAt.After(n.due))
+		e.dueOut = e.dueOut || (!old.Timer().IsZero() && !old.Timer().After(n.due))
 	}
 	if now != nil {
 		n.counts[kindOf(now)]++
 		if now.Ticket() != 0 {
 			n.tickets++
 		}
-		if !now.NextAt.IsZero() && (n.due.IsZero() || now.NextAt.Before(n.due)) {
-			n.due = now.NextAt
+		if !now.Timer().IsZero() && (n.due.IsZero() || now.Timer().Before(n.due)) {
+			n.due = now.Timer()
 		}
 		n.foreign = n.foreign || state.AgentOf(now.Lane) != now.ID.Agent()
 	}
@@ -83,11 +83,11 @@ func (e *edit) recount(m *image) {
 	}
 	for i := range e.rows {
 		over[string(e.rows[i].ID)] = true
-		earlier(e.rows[i].NextAt)
+		earlier(e.rows[i].Timer())
 	}
 	for id, r := range m.rows {
-		if !r.nextAt.IsZero() && !over[string(id)] {
-			earlier(r.nextAt)
+		if !r.timer.IsZero() && !over[string(id)] {
+			earlier(r.timer)
 		}
 	}
 	e.next.due = due

@@ -34,7 +34,7 @@ type image struct {
 type imageRow struct {
 	wrote, intent int64
 	ticket        int64
-	nextAt        time.Time
+	timer         time.Time
 	version       int
 	hash          string
 	body          []byte // shares the memory of the piece that was read
@@ -46,7 +46,7 @@ func (m *image) hold(r *state.Row) *imageRow {
 	e := &enc{binform.Writer{B: m.scratch[:0]}}
 	rowcodec.Write(&e.Writer, r, false)
 	m.scratch = e.B
-	return &imageRow{ticket: r.Ticket(), nextAt: r.NextAt, version: r.Version, hash: r.Hash,
+	return &imageRow{ticket: r.Ticket(), timer: r.Timer(), version: r.Version, hash: r.Hash,
 		body: r.Body, rest: bytes.Clone(e.B)}
 }
 

@@ -317,11 +317,11 @@ func (s *rows) Due(
 		if err := s.withImage(ctx, env, rec, func(m *image) error {
 			for id, r := range m.rows {
 				switch {
-				case r.nextAt.IsZero():
-				case r.nextAt.After(at):
-					later(r.nextAt)
+				case r.timer.IsZero():
+				case r.timer.After(at):
+					later(r.timer)
 				default:
-					due = append(due, timer{r.nextAt, id})
+					due = append(due, timer{r.timer, id})
 				}
 			}
 			return nil

@@ -209,7 +209,7 @@ func (p *planning) schedule(r *state.Row, s step.Schedule) {
 		r.Priority = s.Priority
 	}
 	if !s.Keep {
-		r.Generation, r.NextAt = p.commits.ticket(), time.Time{}
+		r.Generation = p.commits.ticket()
 	}
 }
 

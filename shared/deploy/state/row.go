@@ -90,7 +90,7 @@ type Outcome struct {
 	Causes     []resource.ID  // root causes of a skip or a block
 	Class      provider.Class // of the last failure; "" after a success
 	Attempts   int            // failures in a row
-	NextAt     time.Time      // when a timer asks for it; zero: never
+	NextAt     time.Time      // of the retry; zero: none. See Row.Timer
 	Checked    int64          // the last wave it was checked in, in its current lane
 	NotBefore  time.Time      // of a row in progress: it does not run before
 	Waiting    []byte         // state that the handler asked to get back; only while in progress

@@ -32,6 +32,15 @@ func (r *Row) Ticket() int64 {
 	return 0
 }
 
+// Timer returns when a timer asks for a resource; zero: never, since the resource does not retry, may
+// not run, or is scheduled already.
+func (r *Row) Timer() time.Time {
+	if !r.Runnable() || r.Ticket() != 0 {
+		return time.Time{}
+	}
+	return r.NextAt
+}
+
 // WantFacts reports whether the facts of a resource are requested, and no run has read them since.
 func (r *Row) WantFacts() bool { return r.FactsAsked > r.FactsRead }
 

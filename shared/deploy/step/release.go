@@ -161,7 +161,7 @@ type Left struct {
 func (e Left) next(r *state.Row) []Effect {
 	if !e.Purge {
 		r.Orphaned = true
-		r.NextAt, r.Reason = time.Time{}, "left the model"
+		r.Reason = "left the model"
 		if r.PurgeOnDelete() {
 			r.Reason += "; not purged, since other resources keep paths in it"
 		}

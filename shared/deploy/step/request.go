@@ -31,7 +31,7 @@ func (e Requested) next(r *state.Row) []Effect {
 		return schedule(e.Priority)
 	case r.AsWanted() || e.Running:
 		return nil
-	case !e.Retry && (!state.Retried(r.Class) || r.NextAt.After(e.Now)):
+	case !e.Retry && (!state.Retried(r.Class) || r.Timer().After(e.Now)):
 		return nil
 	case r.Ticket() == 0:
 		return schedule(e.Priority)
@@ -55,11 +55,7 @@ func (e *Requested) facts(r *state.Row) []Effect {
 type Due struct{ Now time.Time }
 
 func (e Due) next(r *state.Row) []Effect {
-	if r.NextAt.IsZero() || r.NextAt.After(e.Now) {
-		return nil
-	}
-	r.NextAt = time.Time{}
-	if !r.Runnable() || r.Ticket() != 0 {
+	if at := r.Timer(); at.IsZero() || at.After(e.Now) {
 		return nil
 	}
 	return schedule(state.PriorityDeployTimer)

@@ -140,17 +140,17 @@ func TestRequested(t *testing.T) {
 
 func TestTimers(t *testing.T) {
 	t.Parallel()
-	cleared := func(r *state.Row) { r.NextAt = time.Time{} }
 	check(t, map[string]step{
 		"Early": {reason: "the retry is not due", was: failed, event: Due{time.Unix(29, 0)}},
-		"Due": {reason: "the retry is due", was: failed, event: Due{time.Unix(30, 0)}, want: cleared,
+		"Due": {reason: "the retry is due", was: failed, event: Due{time.Unix(30, 0)},
 			then: []Effect{Schedule{Priority: state.PriorityDeployTimer}}},
 		"Scheduled": {
 			reason: "the resource runs in any case",
 			was:    func(r *state.Row) { failed(r); scheduled(r) },
 			event:  Due{time.Unix(30, 0)},
-			want:   cleared,
 		},
+		"DueOrphan": {reason: "an orphan never runs", was: func(r *state.Row) { failed(r); orphaned(r) },
+			event: Due{time.Unix(30, 0)}},
 		"Overtaken": {
 			reason: "the later run may not have seen the change",
 			event:  Overtaken{Priority: state.PriorityUserDeploy, Facts: true},
@@ -412,7 +412,7 @@ func TestLeft(t *testing.T) {
 			was:    func(r *state.Row) { failed(r); scheduled(r) },
 			event:  Left{Version: 3},
 			want: func(r *state.Row) {
-				r.Orphaned, r.NextAt, r.Reason = true, time.Time{}, "left the model"
+				r.Orphaned, r.Reason = true, "left the model"
 			},
 		},
 		"Purged": {

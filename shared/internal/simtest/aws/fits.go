@@ -292,12 +292,12 @@ func dueFits(vs []*version, in dueIn, out dueOut) bool {
 			fits := true
 			for _, r := range v.query().lanes[lane] {
 				switch {
-				case r.NextAt.IsZero():
+				case r.Timer().IsZero():
 					fits = fits && !ids[r.ID] || inOther(vs, r.ID, lane)
-				case r.NextAt.After(in.at):
+				case r.Timer().After(in.at):
 					fits = fits && !ids[r.ID] || inOther(vs, r.ID, lane)
-					if next.IsZero() || r.NextAt.Before(next) {
-						next = r.NextAt
+					if next.IsZero() || r.Timer().Before(next) {
+						next = r.Timer()
 					}
 				default:
 					due++
@@ -317,7 +317,7 @@ func dueFits(vs []*version, in dueIn, out dueOut) bool {
 	for id := range ids {
 		if some(vs, func(v *version) bool {
 			r := v.query().rows[id]
-			return r != nil && !r.NextAt.IsZero() && !r.NextAt.After(in.at)
+			return r != nil && !r.Timer().IsZero() && !r.Timer().After(in.at)
 		}) {
 			found++
 		}

@@ -56,7 +56,7 @@ func happenedIn(r *run, c *state.Commit) {
 		row := &c.Rows[i]
 		lanes[row.Lane] = true
 		r.happenedIf(row.Gone, "row goes")
-		r.happenedIf(!row.NextAt.IsZero(), "row with a timer")
+		r.happenedIf(!row.Timer().IsZero(), "row with a timer")
 		r.happenedIf(row.Orphaned, "row is orphaned")
 	}
 	by := "worker's commit"

@@ -96,7 +96,7 @@ func (v *version) hides(until time.Time) string {
 		switch {
 		case r.Ticket() != 0:
 			return "a ticket of " + string(r.ID)
-		case !r.NextAt.IsZero() && r.NextAt.Before(until):
+		case !r.Timer().IsZero() && r.Timer().Before(until):
 			return "a timer of " + string(r.ID)
 		}
 	}

@@ -216,12 +216,25 @@ func dueInOrder(f *fixture) {
 		f.same(got, c.want, c.reason)
 		f.same(next, c.next, c.reason+": the next time")
 	}
-	asked := rows[1]
-	asked.Rev, asked.NextAt = 1, time.Time{}
-	f.put(g, asked)
-	got, _, err := f.B.Due(f.ctx, env, at(time.Second), 9)
-	f.ok(err)
-	f.same(len(got), 0, "a row whose time was taken away")
+	again := rows[1]
+	for _, c := range []struct {
+		reason string
+		change func(r *state.Row)
+		due    int
+	}{
+		{"a scheduled row has no timer", func(r *state.Row) { r.Generation = 1 }, 0},
+		{"it has when its run has ended", func(r *state.Row) { r.Observed = 1 }, 1},
+		{"an orphaned row has no timer", func(r *state.Row) { r.Orphaned = true }, 0},
+		{"it has when it is managed again", func(r *state.Row) { r.Orphaned = false }, 1},
+		{"a row whose time was taken away", func(r *state.Row) { r.NextAt = time.Time{} }, 0},
+	} {
+		again.Rev++
+		c.change(&again)
+		f.put(g, again)
+		got, _, err := f.B.Due(f.ctx, env, at(time.Second), 9)
+		f.ok(err)
+		f.same(len(got), c.due, c.reason)
+	}
 }
 
 // countsByStatus pins that Counts agrees with Row.Status through inserts, changes, moves and

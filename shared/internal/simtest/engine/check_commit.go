@@ -243,17 +243,17 @@ func checkBackoff(r *run, t *task, row, was *state.Row) {
 	case !waits && row.Attempts != was.Attempts+1:
 		r.violate("D7", "%s failed for the %d. time in a row, after %d", row.ID, row.Attempts,
 			was.Attempts)
-	case waits && !row.NextAt.IsZero():
+	case waits && !row.Timer().IsZero():
 		r.violate("D7", "%s failed for good (%s) and is tried again by itself", row.ID, row.Class)
-	case !waits && row.NextAt.IsZero():
+	case !waits && row.Timer().IsZero():
 		r.violate("D7", "%s failed (%s) and is not tried again", row.ID, row.Class)
-	case !waits && !row.NextAt.After(row.LastAt):
+	case !waits && !row.Timer().After(row.LastAt):
 		r.violate("D7", "%s failed and is tried again at once", row.ID)
-	case !waits && row.NextAt.Sub(row.LastAt) > 2*longestPause(r, t):
-		r.violate("D7", "%s is tried again only after %s", row.ID, row.NextAt.Sub(row.LastAt))
-	case !waits && knowsSettings(r, t) && !isBackoff(r, row.NextAt.Sub(row.LastAt), row.Attempts):
+	case !waits && row.Timer().Sub(row.LastAt) > 2*longestPause(r, t):
+		r.violate("D7", "%s is tried again only after %s", row.ID, row.Timer().Sub(row.LastAt))
+	case !waits && knowsSettings(r, t) && !isBackoff(r, row.Timer().Sub(row.LastAt), row.Attempts):
 		r.violate("D7", "%s is tried again after %s, having failed %d times", row.ID,
-			row.NextAt.Sub(row.LastAt), row.Attempts)
+			row.Timer().Sub(row.LastAt), row.Attempts)
 	}
 }
 

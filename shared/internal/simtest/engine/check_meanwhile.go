@@ -118,13 +118,10 @@ func lostElsewhere(r *run, t *task, e *environment, row *state.Row) bool {
 
 // checkReplaced checks a row whose intent a planner replaces or removes: invariants D4 and D5.
 func checkReplaced(r *run, t *task, row, was *state.Row) {
-	if row.Orphaned && !was.Orphaned && (row.Ticket() != 0 || !row.NextAt.IsZero()) {
+	if row.Orphaned && (row.Ticket() != 0 || !row.Timer().IsZero()) {
 		r.violate("orphan",
 			"%s leaves the model, and is asked for (ticket %d), or will be by a timer", row.ID,
 			row.Ticket())
-	}
-	if row.Ticket() != 0 && row.Ticket() != was.Ticket() && !row.NextAt.IsZero() {
-		r.violate("D7", "%s asks for %s, which a timer is to ask for once more", t.name, row.ID)
 	}
 	if row.Hash == was.Hash || strings.HasPrefix(row.Hash, "purge ") {
 		return
@@ -213,7 +210,7 @@ func checkTimed(r *run, t *task, row, was *state.Row, c *state.Commit, b before)
 	switch off := r.plan.Settings.DeployTimer == "0" && knowsSettings(r, t); {
 	case r.books.halted && r.books.haltedAt < t.began:
 		r.violate("timer", "%s asks for %s by a timer, and everything is halted", t.name, row.ID)
-	case !was.NextAt.IsZero():
+	case !was.Timer().IsZero():
 	case off:
 		r.violate("timer", "%s asks for %s by a timer that is off", t.name, row.ID)
 	// otherwise both times are equal

@@ -177,15 +177,15 @@ func checkRetried(r *run, t *task, row, was *state.Row) {
 		forGood(was):
 		r.violate("D7", "%s schedules %s, which failed for good (%s), because of a timer", t.name,
 			row.ID, was.Class)
-	case row.Priority == state.PriorityDeployTimer && was.NextAt.After(r.time()):
+	case row.Priority == state.PriorityDeployTimer && was.Timer().After(r.time()):
 		r.violate("D7",
 			"%s schedules %s, which is to be tried again only at %s, because of a timer", t.name,
-			row.ID, r.since(was.NextAt))
+			row.ID, r.since(was.Timer()))
 	case row.Priority == state.PriorityUserDeploy && t.books.lenient &&
-		(forGood(was) || was.NextAt.After(r.time())):
+		(forGood(was) || was.Timer().After(r.time())):
 		r.violate("D7",
 			"%s schedules %s, which waits (%s, until %s), and nobody has asked for that", t.name,
-			row.ID, was.Class, r.since(was.NextAt))
+			row.ID, was.Class, r.since(was.Timer()))
 	}
 }
 

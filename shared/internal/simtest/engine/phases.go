@@ -321,10 +321,10 @@ func comesToRest(r *run) bool {
 	e := r.state.read(env)
 	traceRest(r)
 	for _, id := range e.ids {
-		if row := e.rows[id]; row.Ticket() != 0 || !row.NextAt.IsZero() || inWave(r, e, row) {
+		if row := e.rows[id]; row.Ticket() != 0 || !row.Timer().IsZero() || inWave(r, e, row) {
 			r.violate("D4",
 				"after %d sweeps %s is still scheduled (%s, ticket %d, not before %s, next %s)",
-				limit, id, row.Status(), row.Ticket(), row.NotBefore, row.NextAt)
+				limit, id, row.Status(), row.Ticket(), row.NotBefore, row.Timer())
 			return false
 		}
 	}
@@ -348,7 +348,7 @@ func traceRest(r *run) {
 		row := e.rows[id]
 		r.tracef("%s: %s, ticket %d, lane %s, wave %d of %d, not before %s, next %s", id,
 			row.Status(), row.Ticket(), row.Lane, row.Checked, e.env.Wave.Epoch, row.NotBefore,
-			row.NextAt)
+			row.Timer())
 	}
 }
 
@@ -371,9 +371,9 @@ func isQuiet(r *run) (time.Duration, bool) {
 			next(row.NotBefore)
 		case row.Ticket() != 0 || inWave(r, e, row):
 			busy = true
-		case !row.NextAt.IsZero():
+		case !row.Timer().IsZero():
 			timed = true
-			next(row.NextAt)
+			next(row.Timer())
 		}
 	}
 	busy = busy || e.waving()

@@ -117,14 +117,14 @@ func (s *State) Due(
 	var next time.Time
 	for _, id := range e.ids {
 		switch r := e.rows[id]; {
-		case r.NextAt.IsZero():
-		case !r.NextAt.After(at):
+		case r.Timer().IsZero():
+		case !r.Timer().After(at):
 			due = append(due, r)
-		case next.IsZero() || r.NextAt.Before(next):
-			next = r.NextAt
+		case next.IsZero() || r.Timer().Before(next):
+			next = r.Timer()
 		}
 	}
-	slices.SortStableFunc(due, func(a, b *state.Row) int { return a.NextAt.Compare(b.NextAt) })
+	slices.SortStableFunc(due, func(a, b *state.Row) int { return a.Timer().Compare(b.Timer()) })
 	ids := make([]resource.ID, 0, len(due))
 	for _, r := range due[:min(limit, len(due))] {
 		ids = append(ids, r.ID)
