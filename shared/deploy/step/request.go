@@ -72,7 +72,6 @@ func (e Overtaken) next(r *state.Row) []Effect {
 	if r.Orphaned {
 		return nil
 	}
-	r.PossiblyChanged = r.PossiblyChanged || r.SendsEvents()
 	if e.Facts {
 		r.AskFacts()
 	}
