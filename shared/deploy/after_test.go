@@ -219,7 +219,7 @@ func TestAgentsOfPlans(t *testing.T) {
 			r.drain()
 			for _, row := range []string{"x", "y", "z"} {
 				if got := r.row(row); got.Status() != state.StatusDeployed {
-					t.Errorf("%s is %s: %s", row, got.Status(), got.Reason)
+					t.Errorf("%s is %s: %s", row, got.Status(), got.Why())
 				}
 			}
 		})

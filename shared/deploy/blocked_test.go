@@ -36,10 +36,10 @@ func TestBlockedNamesWhatIsNotKnown(t *testing.T) {
 		for _, name := range []string{"c", "d"} {
 			row := r.row(name)
 			if want := "requires " + string(step.want) +
-				", of which something is not known"; !slices.Equal(row.Causes,
-				[]resource.ID{step.want}) || row.Reason != want {
-				t.Errorf("after %q: %s names %v (%s), want %s", step.set, name, row.Causes,
-					row.Reason, step.want)
+				", of which something is not known"; !slices.Equal(row.Because(),
+				[]resource.ID{step.want}) || row.Why() != want {
+				t.Errorf("after %q: %s names %v (%s), want %s", step.set, name, row.Because(),
+					row.Why(), step.want)
 			}
 		}
 	}
@@ -59,8 +59,8 @@ func TestSkippedNamesWhatFailsLater(t *testing.T) {
 	}
 	r.drain()
 	r.want("b", state.StatusFailed)
-	if row := r.row("c"); !slices.Equal(row.Causes, []resource.ID{id("a"), id("b")}) {
-		t.Errorf("c is %s because of %v, want a and b", row.Status(), row.Causes)
+	if row := r.row("c"); !slices.Equal(row.Because(), []resource.ID{id("a"), id("b")}) {
+		t.Errorf("c is %s because of %v, want a and b", row.Status(), row.Because())
 	}
 }
 
@@ -80,8 +80,8 @@ func TestSkippedNamesWhatFailsAnew(t *testing.T) {
 	r.export(deploy.Export{Model: modelOf(res("a"), b, res("c<a,b"))})
 	r.drain()
 	r.want("b", state.StatusFailed)
-	if row := r.row("c"); !slices.Equal(row.Causes, []resource.ID{id("a"), id("b")}) {
-		t.Errorf("c is %s because of %v, want a and b", row.Status(), row.Causes)
+	if row := r.row("c"); !slices.Equal(row.Because(), []resource.ID{id("a"), id("b")}) {
+		t.Errorf("c is %s because of %v, want a and b", row.Status(), row.Because())
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
-	"southbound/shared/deploy/step"
 	"southbound/shared/deploy/version"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
@@ -175,7 +174,7 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 			Reason: "something it needs is not known",
 		}
 		if missing := rows[id].Missing; len(missing) > 0 {
-			w.Reason = step.UndefinedReason(missing)
+			w.Reason = state.Unknown(missing)
 		}
 		return w
 	})

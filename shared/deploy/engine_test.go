@@ -239,7 +239,7 @@ func (r *rig) row(name string) state.Row {
 func (r *rig) want(name string, status state.Status) {
 	r.t.Helper()
 	if row := r.row(name); row.Status() != status {
-		r.t.Errorf("%s is %s (%s), want %s", name, row.Status(), row.Reason, status)
+		r.t.Errorf("%s is %s (%s), want %s", name, row.Status(), row.Why(), status)
 	}
 }
 
@@ -302,8 +302,8 @@ func TestRecoveryWakesWhatWasSkipped(t *testing.T) {
 	r.export(deploy.Export{Model: modelOf(res("a"), res("b<a"), res("c<b"))})
 	r.drain()
 	r.want("c", state.StatusSkipped)
-	if row := r.row("c"); !slices.Equal(row.Causes, []resource.ID{id("a")}) {
-		t.Errorf("causes %v", row.Causes)
+	if row := r.row("c"); !slices.Equal(row.Because(), []resource.ID{id("a")}) {
+		t.Errorf("causes %v", row.Because())
 	}
 	delete(r.w.fail, "a")
 	r.clock.advance(time.Minute)
@@ -399,7 +399,7 @@ func TestUnrecordedCreateIsLookedUp(t *testing.T) {
 	}
 	r.drain()
 	if row, _ = r.e.Row(context.Background(), "e", x.ID); row.Status() != state.StatusDeployed {
-		t.Errorf("after a person has decided: %s, %s", row.Status(), row.Reason)
+		t.Errorf("after a person has decided: %s, %s", row.Status(), row.Why())
 	}
 }
 

@@ -209,7 +209,7 @@ func (r *rig) wantWorld(before, now map[string]resource.Resource, had map[string
 	for _, row := range must(r.home.ScanRows(r.t.Context(), "e", "", 1000))(r.t) {
 		switch {
 		case ids[row.ID] && row.Status() != state.StatusDeployed:
-			r.t.Errorf("%s is %s: %s", row.ID, row.Status(), row.Reason)
+			r.t.Errorf("%s is %s: %s", row.ID, row.Status(), row.Why())
 		case !ids[row.ID] && !row.Orphaned:
 			r.t.Errorf("%s has left and is %s", row.ID, row.Status())
 		}
@@ -337,8 +337,8 @@ func TestFactsMove(t *testing.T) {
 		t.Errorf("%+v", facts)
 	}
 	row := must(r.e.Row(t.Context(), "e", user("").ID))(t)
-	if row.Compliance == state.Undefined {
-		t.Errorf("it is undefined: %s", row.Reason)
+	if row.Undefined() {
+		t.Errorf("it is undefined: %s", row.Why())
 	}
 }
 

@@ -92,7 +92,7 @@ func sayUnremoved(planned []planner.PlannedChange, rows map[resource.ID]*state.R
 		w := &planned[i]
 		row := rows[w.ID]
 		if w.Action == "delete" && w.Reason == "" && row != nil && row.LastRun != state.RunNew {
-			w.Reason = row.Reason
+			w.Reason = row.Why()
 		}
 	}
 }

@@ -515,7 +515,7 @@ func TestLostInALaneThatIsGone(t *testing.T) {
 	}
 	for _, id := range of {
 		if row := a.row(nameOfID(id)); row.Checked == 0 || len(row.LeftLanes()) > 0 {
-			t.Errorf("%s has not run: %s %s", id, row.Status(), row.Reason)
+			t.Errorf("%s has not run: %s %s", id, row.Status(), row.Why())
 		}
 	}
 	if said := reloads(a.preview(described(1), false)); len(said) > 0 {

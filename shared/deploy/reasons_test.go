@@ -359,7 +359,7 @@ func TestRecoveryWakesWhatIsRemoved(t *testing.T) {
 	<-ended
 	r.drain()
 	if row, err := r.e.Row(ctx, "e", b.ID); err == nil {
-		t.Errorf("b is %s for %v, and is not removed", row.Status(), row.Causes)
+		t.Errorf("b is %s for %v, and is not removed", row.Status(), row.Because())
 	}
 }
 

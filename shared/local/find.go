@@ -21,8 +21,8 @@ const vectorBits, vectorMask = 3, 7
 
 func facetOf(r *state.Row) facet {
 	f := facet(slices.Index(state.ByUrgency(), r.Status()) + 1)
-	for _, n := range []int{slices.Index(compliances, r.Compliance), slices.Index(lastRuns, r.LastRun),
-		slices.Index(blocks, r.Blocked)} {
+	for _, n := range []int{slices.Index(compliances, r.Comparison()), slices.Index(lastRuns, r.LastRun),
+		slices.Index(blocks, r.Block())} {
 		f = f<<vectorBits | facet(n+1)
 	}
 	return f

@@ -68,6 +68,8 @@ type restOfRow struct {
 	Purges          int64            `cbor:"36,keyasint,omitempty"`
 	Reloaded        int64            `cbor:"37,keyasint,omitempty"`
 	NextAt          int64            `cbor:"38,keyasint,omitempty"`
+	Problem         string           `cbor:"39,keyasint,omitempty"`
+	BlockedBy       resource.ID      `cbor:"40,keyasint,omitempty"`
 }
 
 // recordOf returns the record of a row that is written with the revision rev.
@@ -86,7 +88,7 @@ func recordOf(r *state.Row, rev int64) record {
 		PossiblyChanged: r.PossiblyChanged, Hidden: r.Hidden, MovedFrom: r.MovedFrom,
 		Formerly: r.Formerly, Generation: r.Generation, Observed: r.Observed, Again: r.Again,
 		Moves: r.Moves, Settled: r.Settled, Purged: r.Purged, Purges: r.Purges, Reloaded: r.Reloaded,
-		NextAt: nanos(r.NextAt)})
+		NextAt: nanos(r.NextAt), Problem: r.Problem, BlockedBy: r.BlockedBy})
 	out.sum = out.checksum()
 	return out
 }
@@ -113,7 +115,8 @@ func (r *record) read(out *state.Row) error {
 		ID: resource.ID(r.id), Rev: r.rev,
 		Intent: state.Intent{Lane: r.lane, Version: rest.Version, Hash: rest.Hash,
 			Generation: rest.Generation, Orphaned: rest.Orphaned, Removing: rest.Removing, Priority: rest.Priority,
-			Missing: rest.Missing, Hidden: rest.Hidden, MovedFrom: rest.MovedFrom,
+			Missing: rest.Missing, Problem: rest.Problem,
+			BlockedBy: rest.BlockedBy, Hidden: rest.Hidden, MovedFrom: rest.MovedFrom,
 			Formerly: rest.Formerly, Moves: rest.Moves, FactsAsked: rest.FactsAsked,
 			Purged: rest.Purged, Purges: rest.Purges},
 		Outcome: state.Outcome{NextAt: timeOf(rest.NextAt), Checked: r.checked,

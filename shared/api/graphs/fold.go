@@ -74,7 +74,7 @@ func (c *collector) add(r *state.Row, status state.Status, outside bool) *Node {
 		n.Status = status
 	}
 	if n.ID != "" {
-		n.Reason = r.Reason
+		n.Reason = r.Why()
 	}
 	if node := c.dependencies.Node(r.ID); node >= 0 {
 		c.nodeBox[node] = at + 1

@@ -66,13 +66,13 @@ func (s *Service) around(
 		return Graph{}, err
 	}
 	c := newCollector(g, q)
-	ids, left := neighbours(g, q, row.Causes)
+	ids, left := neighbours(g, q, row.Because())
 	rows, err := s.rows(ctx, env, ids)
 	if err != nil {
 		return Graph{}, err
 	}
 	causes := map[resource.ID]bool{}
-	for _, id := range row.Causes {
+	for _, id := range row.Because() {
 		causes[id] = id != row.ID
 	}
 	for _, id := range ids {

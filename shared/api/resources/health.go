@@ -80,15 +80,15 @@ func (s *Service) unhealthy(
 		return out, nil
 	}
 	if err := s.Env.Engine.EachWith(ctx, env, statuses, func(r *state.Row) error {
-		if len(r.Causes) > 0 && r.Causes[0] != r.ID {
-			for _, c := range r.Causes {
+		if causes := r.RootCauses(); causes[0] != r.ID {
+			for _, c := range causes {
 				out.because[c] = append(out.because[c], r.ID)
 			}
 			return nil
 		}
 		row := *r
 		recordMissing(out.lacks, &row)
-		row.Body = nil
+		row.Body, row.Reason = nil, r.Why()
 		out.rows = append(out.rows, row)
 		return nil
 	}); err != nil {

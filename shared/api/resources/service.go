@@ -148,8 +148,8 @@ func (s *Service) Resources(
 
 func resourceOf(r *state.Row, claimed *deploy.Claimed) Resource {
 	l := Resource{ID: r.ID, Type: r.ID.Type(), Agent: r.ID.Agent(), Status: r.Status(),
-		Compliance: r.Compliance, LastRun: r.LastRun, Blocked: r.Blocked,
-		Deploying: claimed.Running[r.ID], Version: r.Version, Hash: r.Hash, Reason: r.Reason,
+		Compliance: r.Comparison(), LastRun: r.LastRun, Blocked: r.Block(),
+		Deploying: claimed.Running[r.ID], Version: r.Version, Hash: r.Hash, Reason: r.Why(),
 		LastAction: r.LastAction}
 	if l.Deploying {
 		l.Status = state.StatusDeploying
@@ -200,7 +200,7 @@ func (s *Service) Resource(ctx context.Context, env string, id resource.ID) (Det
 		return Detail{}, err
 	}
 	d := Detail{Resource: resourceOf(&row, &claimed), Requires: wire.OrEmpty(requires),
-		RequiredBy: wire.OrEmpty(dependants), Causes: wire.OrEmpty(row.Causes),
+		RequiredBy: wire.OrEmpty(dependants), Causes: wire.OrEmpty(row.Because()),
 		NextAt: wire.TimeOrNil(row.Timer()), Attempts: row.Attempts}
 	if d.Place, err = s.placeOf(ctx, env, row.ID); err != nil {
 		return d, err

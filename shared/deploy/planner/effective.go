@@ -248,7 +248,7 @@ func (p *changes) inOrder(rows []state.Row) {
 func (p *planning) reblock(ctx context.Context, g *version.Graph, others []resource.ID) error {
 	undefined := 0
 	for _, r := range p.rows {
-		if r.Compliance == state.Undefined {
+		if r.Undefined() {
 			undefined++
 		}
 	}
@@ -257,7 +257,7 @@ func (p *planning) reblock(ctx context.Context, g *version.Graph, others []resou
 			return err
 		}
 	}
-	b := blocker{p: p, g: g, rows: map[resource.ID]*state.Row{}, kept: map[resource.ID]state.Row{}}
+	b := blocker{p: p, g: g, rows: map[resource.ID]*state.Row{}, fresh: map[resource.ID]bool{}}
 	if err := b.begin(ctx, others); err != nil {
 		return err
 	}
@@ -269,8 +269,8 @@ type blocker struct {
 	p     *planning
 	g     *version.Graph
 	rows  map[resource.ID]*state.Row
-	kept  map[resource.ID]state.Row // rows as they were before this reblock blocked them
-	queue []int32                   // nodes to visit next
+	fresh map[resource.ID]bool // rows that only this reblock has blocked
+	queue []int32              // nodes to visit next
 }
 
 // begin queues the planned rows and others, their dependants, and the nodes whose requirements in
@@ -325,12 +325,8 @@ func (b *blocker) run(ctx context.Context) error {
 				continue
 			}
 			cause := b.cause(n, row)
-			if same := cause == "" || slices.Equal(row.Causes, []resource.ID{cause}); same &&
-				(cause != "") == (row.Blocked == state.BlockedYes) &&
-				row.Compliance != state.Undefined {
-				if _, planned := b.p.rows[row.ID]; !planned {
-					continue
-				}
+			if _, planned := b.p.rows[row.ID]; row.BlockedBy == cause && !planned {
+				continue
 			}
 			if b.apply(row, cause) {
 				b.queue = append(b.queue, b.g.Dependants(n)...)
@@ -373,11 +369,12 @@ func (b *blocker) fetch(ctx context.Context, level []int32) error {
 	return nil
 }
 
-// cause returns the undefined resource because of which node has to be blocked; "": none. It looks
+// cause returns the undefined resource by which node is blocked; "": none, or it is undefined itself.
+// It looks
 // through forgotten resources to their requirements, since dependants wait for these nevertheless.
 func (b *blocker) cause(n int32, row *state.Row) resource.ID {
-	if row.Compliance == state.Undefined {
-		return row.ID
+	if row.Undefined() {
+		return ""
 	}
 	seen, behind := map[int32]bool(nil), []int32{n} // n, and forgotten resources
 	for len(behind) > 0 {
@@ -392,54 +389,21 @@ func (b *blocker) cause(n int32, row *state.Row) resource.ID {
 				}
 				seen[q], behind = true, append(behind, q)
 			case r == nil:
-			case r.Compliance == state.Undefined, r.Blocked == state.BlockedYes:
-				if len(r.Causes) > 0 {
-					return r.Causes[0]
-				}
+			case r.Undefined():
 				return r.ID
+			case r.BlockedBy != "":
+				return r.BlockedBy
 			}
 		}
 	}
 	return ""
 }
 
-// unblock allows a row to run again. A row that was blocked only by this reblock is as it was
-// before. Any other row, and an unfinished one, is scheduled.
-func (b *blocker) unblock(row *state.Row) {
-	row.Blocked, row.Causes, row.Reason = state.NotBlocked, nil, ""
-	was, onTheWay := b.kept[row.ID]
-	if onTheWay {
-		row.Causes, row.Reason = was.Causes, was.Reason
-	}
-	if !onTheWay || row.Ticket() == 0 && (!row.AsWanted() || row.Removing) {
-		b.p.schedule(row, step.Schedule{Priority: state.PriorityNewVersion})
-	}
-}
-
 // apply blocks or unblocks a row. It reports whether dependants have to be visited, since they
 // record the same cause.
 func (b *blocker) apply(row *state.Row, cause resource.ID) bool {
-	was, named := row.Blocked == state.BlockedYes, row.Causes
-	b.p.set(row, func(row *state.Row) bool {
-		switch {
-		case cause != "":
-			if row.Blocked == state.BlockedYes &&
-				slices.Equal(row.Causes, []resource.ID{cause}) {
-				return false
-			}
-			if row.Blocked != state.BlockedYes {
-				b.kept[row.ID] = *row
-			}
-			row.Blocked, row.Causes = state.BlockedYes, []resource.ID{cause}
-			if row.Compliance != state.Undefined {
-				row.Reason = "requires " + string(cause) + ", of which something is not known"
-			}
-		case row.Blocked == state.BlockedYes:
-			b.unblock(row)
-		default:
-			return false
-		}
-		return true
-	})
-	return was != (row.Blocked == state.BlockedYes) || was && !slices.Equal(named, row.Causes)
+	was := row.BlockedBy
+	b.fresh[row.ID] = b.fresh[row.ID] || was == "" && cause != ""
+	b.p.apply(row, step.Blocked{By: cause, Brief: b.fresh[row.ID]})
+	return was != row.BlockedBy
 }

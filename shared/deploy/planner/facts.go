@@ -117,7 +117,7 @@ func (p *resolver) resolveAgain(ctx context.Context) error {
 		return fault.Wrap(fault.Unknown, "read agents", err)
 	}
 	err = p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {
-		if row.Compliance != state.Undefined || row.Orphaned {
+		if !row.Undefined() || row.Orphaned {
 			return nil
 		}
 		if planned := p.rows[row.ID]; planned != nil {

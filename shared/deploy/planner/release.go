@@ -168,7 +168,7 @@ func (p *releasing) releaseWhole(
 			// known.
 			r.skipped = append(r.skipped, row.ID)
 		}
-		if row.Blocked == state.BlockedYes {
+		if row.Lacking() {
 			// Its dependants were to be blocked as well, and may not have been written.
 			r.blocked = append(r.blocked, row.ID)
 		}

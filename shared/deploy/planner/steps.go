@@ -13,7 +13,6 @@ import (
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
-	"southbound/shared/deploy/step"
 	"southbound/shared/deploy/version"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
@@ -91,7 +90,7 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 				w.Action,
 				was.Hash,
 				was.Deployed,
-				string(was.Compliance),
+				string(was.Comparison()),
 				now.Hash,
 				string(w.MovedFrom),
 			}
@@ -174,7 +173,7 @@ func (p *forecast) step(was, now *state.Row) (w PlannedChange, shown bool, err e
 	case now.Orphaned:
 		w.Action = "orphan"
 		return w, !was.Orphaned, nil
-	case now.Compliance == state.Undefined, now.Blocked == state.BlockedYes:
+	case now.Lacking():
 		err = p.later(&w, was, now)
 	case now.Removing: // also one that failed: an apply tries it again
 		w.Action = "delete"
@@ -190,7 +189,7 @@ func (p *forecast) step(was, now *state.Row) (w PlannedChange, shown bool, err e
 // later fills in the effect on a row that is undefined or blocked. A resource that is to be purged
 // is deleted when its missing value becomes known, and no confirmation is asked then.
 func (p *forecast) later(w *PlannedChange, was, now *state.Row) error {
-	w.Action, w.Reason, w.Deletes = "undefined", now.Reason, now.Removing
+	w.Action, w.Reason, w.Deletes = "undefined", now.Why(), now.Removing
 	if now.Removing {
 		return nil
 	}
@@ -310,7 +309,7 @@ func (pl *Planner) CompareEntries(before map[resource.ID]version.Entry, after []
 		old, had := before[now.ID]
 		switch missing := model.Missing(res.Attributes); {
 		case len(missing) > 0:
-			w.Action, w.Reason = "undefined", step.UndefinedReason(missing)
+			w.Action, w.Reason = "undefined", state.Unknown(missing)
 			w.Deletes = res.Purged && !res.ReportOnly && (!had || old.Hash != now.Hash)
 		case had && old.Hash == now.Hash:
 		case !had && res.Purged, had && res.Purged:

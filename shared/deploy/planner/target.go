@@ -88,7 +88,7 @@ func (p *editor) current(ctx context.Context, entries map[resource.ID]version.En
 	slices.Sort(open)
 	rows, err := p.load(ctx, open)
 	for id, row := range rows {
-		if !row.Orphaned && !row.Removing && !row.Damaged() && row.Compliance != state.Undefined {
+		if !row.Orphaned && !row.Removing && !row.Damaged() && !row.Undefined() {
 			entries[id] = version.Entry{ID: id, Hash: row.Hash, Body: row.Body}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"southbound/shared/deploy/model"
-	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -38,7 +37,7 @@ func (p *releasing) lost(
 	lost := map[resource.ID]bool{}
 	for i := range entries {
 		row := rows[entries[i].ID]
-		if row == nil || row.Compliance == state.Undefined || row.Orphaned || row.Removing {
+		if row == nil || row.Undefined() || row.Orphaned || row.Removing {
 			continue
 		}
 		res, err := resource.Decode(entries[i].Body)
@@ -118,7 +117,7 @@ func (r *releaser) valuesOf(en *version.Entry) (map[string]any, error) {
 	row := r.rows[en.ID]
 	was, differs := r.before[en.ID] // if it does not differ, it only moves to another lane
 	if !r.stays[en.ID] || differs && was.Hash != en.Hash || row == nil ||
-		row.Compliance == state.Undefined || row.Orphaned || row.Removing || row.Damaged() {
+		row.Undefined() || row.Orphaned || row.Removing || row.Damaged() {
 		return nil, nil
 	}
 	res, err := resource.Decode(row.Body)

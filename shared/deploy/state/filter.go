@@ -175,7 +175,7 @@ func (f Filter) Match(r *Row) bool {
 		!slices.Contains(f.Statuses, r.Status()) {
 		return false
 	}
-	return f.matchVector(&r.Outcome) && f.Picks(r.ID, f.setOf(r))
+	return f.matchVector(r) && f.Picks(r.ID, f.setOf(r))
 }
 
 // Live reports whether a row is selected, given whether it runs.
@@ -196,9 +196,9 @@ func (f *Filter) setOf(r *Row) string {
 }
 
 // matchVector reports whether the vector and the reason of a row match.
-func (f *Filter) matchVector(o *Outcome) bool {
-	return oneOf(f.Compliance, o.Compliance) && oneOf(f.LastRun, o.LastRun) &&
-		oneOf(f.Blocked, o.Blocked) && hasAll(f.Reasons, o.Reason)
+func (f *Filter) matchVector(r *Row) bool {
+	return oneOf(f.Compliance, r.Comparison()) && oneOf(f.LastRun, r.LastRun) &&
+		oneOf(f.Blocked, r.Block()) && hasAll(f.Reasons, r.Why())
 }
 
 // oneOf reports whether a list has a value, or is empty.

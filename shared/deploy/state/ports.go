@@ -87,8 +87,8 @@ type RowState interface {
 	// the wave of this epoch has either finished in their lane or checked them. Epoch 0: there is
 	// no wave.
 	Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error)
-	// Due returns ids of rows with 0 < NextAt <= at, earliest first, up to limit, and the earliest
-	// NextAt after at (zero: none).
+	// Due returns ids of rows with 0 < Timer <= at, earliest first, up to limit, and the earliest
+	// Timer after at (zero: none).
 	Due(ctx context.Context, env string, at time.Time, limit int) ([]resource.ID, time.Time, error)
 	// Counts returns the number of rows by status without reading their bodies. StatusDeploying is
 	// not among them.

@@ -13,6 +13,9 @@ import (
 //
 // Planners and workers write the whole row under the revision that they have read. Stored rows must
 // stay readable: a field may be added, and no field may change its meaning.
+//
+// Large: its methods derive from both parts all that is not stored, such as the ticket, the timer and
+// the status.
 type Row struct {
 	ID  resource.ID
 	Rev int64 // grows with every write and is never reused for this id; 0: not stored
@@ -33,8 +36,12 @@ type Intent struct {
 	Body     []byte // resource.Resource, encoded; none: the stored one is damaged
 	Orphaned bool   // left the model; no longer managed, and never scheduled
 	Removing bool   // left the model and is being purged; the row is removed with it
-	// the unknown values of the intent, for people; none unless it is Undefined
-	Missing []string
+	// Missing are the unknown values of the intent, for people. Problem states why values that are
+	// known by now do not fit. BlockedBy is a resource with unknown values that the resource requires,
+	// directly or not. See Row.Undefined and Row.Lacking.
+	Missing   []string
+	Problem   string
+	BlockedBy resource.ID
 	// Hidden names attributes that held a secret in an earlier intent: the thing may still show the
 	// secret, or show it again.
 	Hidden []string
@@ -70,8 +77,7 @@ type Outcome struct {
 	// intent
 	Compliance Compliance
 	LastRun    LastRun // RunNew: no run has ended since the row was created
-	// BlockedYes is set by a planner; runs set the other values
-	Blocked Blocked
+	Blocked    Blocked
 
 	// Observed is the greatest generation with which a run was claimed that has ended.
 	Observed int64
@@ -86,8 +92,8 @@ type Outcome struct {
 	Deployed   string         // hash of the intent that was last deployed with success
 	LastAt     time.Time      // end of the last run; zero: it never ran
 	LastAction string         // id of the last action; ids grow with time
-	Reason     string         // why it is not deployed, for people; no secrets
-	Causes     []resource.ID  // root causes of a skip or a block
+	Reason     string         // why it is not deployed, for people; no secrets. See Row.Why
+	Causes     []resource.ID  // root causes of a skip
 	Class      provider.Class // of the last failure; "" after a success
 	Attempts   int            // failures in a row
 	NextAt     time.Time      // of the retry; zero: none. See Row.Timer

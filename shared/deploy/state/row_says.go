@@ -16,13 +16,53 @@ func (r *Row) AsWanted() bool {
 	return r.LastRun == RunSuccess && r.Compliance == Compliant && r.Deployed == r.Hash
 }
 
+// Undefined reports whether a value of the intent is not known.
+func (i *Intent) Undefined() bool { return len(i.Missing) > 0 }
+
+// Lacking reports whether a resource may not run, since it or a requirement is undefined.
+func (i *Intent) Lacking() bool { return i.Undefined() || i.BlockedBy != "" }
+
+// Comparison returns the thing compared with the intent.
+func (r *Row) Comparison() Compliance {
+	if r.Undefined() {
+		return Undefined
+	}
+	return r.Compliance
+}
+
+// Block returns whether a resource may run, and otherwise the reason.
+func (r *Row) Block() Blocked {
+	if r.Lacking() {
+		return BlockedYes
+	}
+	return r.Blocked
+}
+
+// Why returns why a resource is not as wanted, for people, without secrets; "": it is not known, or
+// the resource is as wanted.
+func (r *Row) Why() string {
+	switch {
+	case r.Orphaned:
+	case r.Problem != "":
+		return r.Problem
+	case r.Undefined():
+		return Unknown(r.Missing)
+	case r.BlockedBy != "":
+		return "requires " + string(r.BlockedBy) + ", of which something is not known"
+	}
+	return r.Reason
+}
+
+// Unknown states why a resource is undefined; missing has at least one name.
+func Unknown(missing []string) string { return missing[0] + " is not known" }
+
 // Ticket returns the generation with which a row is scheduled; 0: it is not scheduled, unless a wave
 // asks for it. A row is scheduled from the commit of a planner that gives it a generation until a
 // run that was claimed with this generation has ended. A row that runs again without a request has
 // the ticket 1.
 func (r *Row) Ticket() int64 {
 	switch {
-	case r.Orphaned || r.Compliance == Undefined || r.Blocked == BlockedYes || r.Gone:
+	case r.Orphaned || r.Lacking() || r.Gone:
 		return 0
 	case r.Generation > r.Observed:
 		return r.Generation
@@ -68,14 +108,13 @@ func (r *Row) LeaveBehind(ids ...resource.ID) {
 
 // Runnable reports whether a row may be scheduled at all.
 func (r *Row) Runnable() bool {
-	return !r.Gone && !r.Orphaned && r.Compliance != Undefined && r.Blocked != BlockedYes &&
-		r.Blocked != NeedsPerson
+	return !r.Gone && !r.Orphaned && !r.Lacking() && r.Blocked != NeedsPerson
 }
 
 // Clean reports whether a check that finds nothing to do would leave a row as it is.
 func (r *Row) Clean() bool {
 	return r.Ticket() == 0 && r.Compliance == Compliant && r.LastRun == RunSuccess &&
-		r.Blocked == NotBlocked && r.Deployed == r.Hash &&
+		r.Block() == NotBlocked && r.Deployed == r.Hash &&
 		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" &&
 		!r.WantFacts() &&
 		!r.PossiblyChanged &&
@@ -138,17 +177,28 @@ func (o *Outcome) ChangedSince(succeeded time.Time) bool {
 	return !o.ChangedAt.IsZero() && !o.ChangedAt.Before(succeeded)
 }
 
+// Because returns the root causes of a skip or a block; none: the resource is neither.
+func (r *Row) Because() []resource.ID {
+	switch {
+	case r.Undefined():
+		return []resource.ID{r.ID}
+	case r.BlockedBy != "":
+		return []resource.ID{r.BlockedBy}
+	}
+	return r.Causes
+}
+
 // RootCauses returns the root causes for resources that are skipped because of r.
 func (r *Row) RootCauses() []resource.ID {
-	if len(r.Causes) > 0 {
-		return r.Causes
+	if causes := r.Because(); len(causes) > 0 {
+		return causes
 	}
 	return []resource.ID{r.ID}
 }
 
 // AddMissingFacts adds to want the resources whose facts a row lacks.
 func (r *Row) AddMissingFacts(want map[resource.ID]bool) error {
-	if r.Compliance != Undefined || r.Orphaned || r.Damaged() {
+	if !r.Undefined() || r.Orphaned || r.Damaged() {
 		return nil
 	}
 	res, err := resource.Decode(r.Body)

@@ -6,9 +6,9 @@ func (r *Row) Status() Status {
 	switch {
 	case r.Orphaned:
 		return StatusOrphaned
-	case r.Compliance == Undefined:
+	case r.Undefined():
 		return StatusUndefined
-	case r.Blocked == BlockedYes, r.Blocked == NeedsPerson:
+	case r.BlockedBy != "", r.Blocked == NeedsPerson:
 		return StatusBlocked
 	case r.Blocked == BlockedTemp:
 		return StatusSkipped

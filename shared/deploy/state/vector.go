@@ -19,7 +19,7 @@ const (
 	HasUpdate    Compliance = "has_update"    // the intent was not deployed yet
 	Compliant    Compliance = "compliant"     // as wanted when last seen
 	NonCompliant Compliance = "non_compliant" // not as wanted when last seen
-	Undefined    Compliance = "undefined"     // the intended values are not known yet
+	Undefined    Compliance = "undefined"     // of Row.Comparison: values are not known yet
 
 	RunNew     LastRun = "new"
 	RunSuccess LastRun = "successful"
@@ -27,7 +27,7 @@ const (
 	RunSkipped LastRun = "skipped"
 
 	NotBlocked  Blocked = "no"
-	BlockedYes  Blocked = "yes"       // undefined, or requires an undefined resource
+	BlockedYes  Blocked = "yes"       // of Row.Block: it or a requirement is undefined
 	BlockedTemp Blocked = "temporary" // a requirement failed; runs when that recovers
 	NeedsPerson Blocked = "decision"  // a create may have happened and cannot be looked up
 )

@@ -173,9 +173,7 @@ func (e *Finished) failed(r *state.Row) {
 		r.Blocked = state.NeedsPerson
 		return
 	}
-	if r.Blocked == state.BlockedTemp || r.Blocked == state.NeedsPerson {
-		r.Blocked = state.NotBlocked
-	}
+	r.Blocked = state.NotBlocked
 	e.retryLater(r)
 }
 
@@ -223,9 +221,6 @@ func (e *Finished) keep(r, was *state.Row) {
 	}
 	if was.PossiblyChanged && !claimed.PossiblyChanged { // the record of a run was lost
 		r.PossiblyChanged = true
-	}
-	if was.Blocked == state.BlockedYes {
-		r.Blocked, r.Causes, r.Reason = was.Blocked, was.Causes, was.Reason
 	}
 }
 

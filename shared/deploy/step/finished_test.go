@@ -246,11 +246,11 @@ func TestFinishedLate(t *testing.T) {
 			reason: "a block since the claim stays",
 			result: ran,
 			now: func(r *state.Row) {
-				r.Blocked, r.Causes, r.Reason = state.BlockedYes, []resource.ID{cause}, "b"
+				r.BlockedBy = cause
 			},
 			want: func(now, counts *state.Row) {
 				*now = *counts
-				now.Blocked, now.Causes, now.Reason = state.BlockedYes, []resource.ID{cause}, "b"
+				now.BlockedBy = cause
 			},
 		},
 		"RequiresMore": {

@@ -97,13 +97,12 @@ func (e *Released) replace(r *state.Row) []Effect {
 		r.LastRun = state.RunNew // so that resources skipped because of it are woken
 	}
 	forget(r)
-	r.Missing = e.Missing
+	r.Missing, r.Problem = e.Missing, ""
 	r.NotBefore, r.Waiting = time.Time{}, nil
 	if r.Blocked == state.BlockedTemp {
 		r.Blocked = state.NotBlocked
 	}
-	if len(e.Missing) > 0 {
-		r.Compliance, r.Reason = state.Undefined, UndefinedReason(e.Missing)
+	if r.Undefined() {
 		return nil
 	}
 	return schedule(state.PriorityNewVersion)
@@ -177,7 +176,8 @@ func (e Left) next(r *state.Row) []Effect {
 		return nil
 	}
 	r.Body, r.Hash, r.Removing, r.Version = body, "purge "+r.Hash, true, e.Version
-	r.Blocked, r.LastRun, r.Missing = state.NotBlocked, state.RunNew, nil
+	r.Blocked, r.LastRun = state.NotBlocked, state.RunNew
+	r.Missing, r.Problem, r.BlockedBy = nil, "", ""
 	forget(r)
 	r.Reason = "left the model, to be purged"
 	return schedule(state.PriorityNewVersion)
@@ -193,20 +193,31 @@ type ValueKnown struct {
 
 func (e ValueKnown) next(r *state.Row) []Effect {
 	switch {
-	case r.Orphaned || r.Compliance != state.Undefined:
+	case r.Orphaned || !r.Undefined():
 		return nil
 	case e.Problem != "":
-		r.Reason = e.Problem
+		r.Problem = e.Problem
 		return nil
 	}
-	r.Hash, r.Body, r.Missing = e.Hash, e.Body, e.Missing
-	if len(e.Missing) > 0 {
-		r.Reason = UndefinedReason(e.Missing)
+	r.Hash, r.Body, r.Missing, r.Problem = e.Hash, e.Body, e.Missing, ""
+	if r.Undefined() {
 		return nil
 	}
-	r.Compliance, r.Reason = state.HasUpdate, ""
 	return schedule(state.PriorityNewVersion)
 }
 
-// UndefinedReason states why a resource is undefined; missing has at least one name.
-func UndefinedReason(missing []string) string { return missing[0] + " is not known" }
+// Blocked states which undefined resource a resource requires, directly or not; "": none.
+type Blocked struct {
+	By resource.ID
+	// Brief means that no stored row has the block that ends: nothing was prevented.
+	Brief bool
+}
+
+func (e Blocked) next(r *state.Row) []Effect {
+	ends := r.BlockedBy != "" && e.By == ""
+	r.BlockedBy = e.By
+	if ends && !e.Brief && r.Runnable() {
+		return schedule(state.PriorityNewVersion)
+	}
+	return nil
+}

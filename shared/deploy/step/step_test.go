@@ -311,8 +311,7 @@ func TestReleased(t *testing.T) {
 			event:  as(func(e *Released) { e.Hash, e.Body, e.Missing = "i", body, []string{"p"} }),
 			want: func(r *state.Row) {
 				intent(r)
-				r.Compliance, r.Missing = state.Undefined, []string{"p"}
-				r.Reason = "p is not known"
+				r.Missing = []string{"p"}
 			},
 		},
 		"Returned": {
@@ -404,8 +403,9 @@ func TestLeft(t *testing.T) {
 	t.Parallel()
 	purged := []byte(`{"attributes":{"n":"1"},"id":"t::T[a,n=1]","purged":true}`)
 	undefined := func(r *state.Row) {
-		r.Compliance, r.Missing, r.Reason = state.Undefined, []string{"p"}, "p is not known"
+		r.Compliance, r.Missing = state.HasUpdate, []string{"p"}
 	}
+	blocked := func(r *state.Row) { r.BlockedBy = cause }
 	check(t, map[string]step{
 		"Orphaned": {
 			reason: "a resource that left the model stays as it is, and never runs",
@@ -442,8 +442,7 @@ func TestLeft(t *testing.T) {
 			was:    undefined,
 			event:  ValueKnown{Hash: "i", Body: purged},
 			want: func(r *state.Row) {
-				r.Hash, r.Body, r.Missing, r.Reason = "i", purged, nil, ""
-				r.Compliance = state.HasUpdate
+				r.Hash, r.Body, r.Missing = "i", purged, nil
 			},
 			then: newest,
 		},
@@ -452,15 +451,26 @@ func TestLeft(t *testing.T) {
 			was:    undefined,
 			event:  ValueKnown{Hash: "i", Body: purged, Missing: []string{"q"}},
 			want: func(r *state.Row) {
-				r.Hash, r.Body, r.Missing, r.Reason = "i", purged, []string{"q"}, "q is not known"
+				r.Hash, r.Body, r.Missing = "i", purged, []string{"q"}
 			},
 		},
 		"DoesNotFit": {
 			reason: "a value that does not fit changes nothing, and is shown",
 			was:    undefined,
 			event:  ValueKnown{Problem: "size: expected an Integer"},
-			want:   func(r *state.Row) { r.Reason = "size: expected an Integer" },
+			want:   func(r *state.Row) { r.Problem = "size: expected an Integer" },
 		},
 		"KnownTooLate": {reason: "it is not undefined any more", event: ValueKnown{Hash: "i"}},
+		"Blocked": {reason: "it requires something undefined", was: skipped,
+			event: Blocked{By: cause}, want: blocked},
+		"BlockedByAnother": {reason: "it still may not run", was: blocked,
+			event: Blocked{By: "o"}, want: func(r *state.Row) { r.BlockedBy = "o" }},
+		"Unblocked": {reason: "whatever it has missed", was: blocked, event: Blocked{},
+			want: func(r *state.Row) { r.BlockedBy = "" }, then: newest},
+		"UnblockedAndUndefined": {reason: "it runs when its own values are known",
+			was:   func(r *state.Row) { blocked(r); undefined(r) },
+			event: Blocked{}, want: func(r *state.Row) { r.BlockedBy = "" }},
+		"BlockedBriefly": {reason: "it has missed nothing", was: blocked,
+			event: Blocked{Brief: true}, want: func(r *state.Row) { r.BlockedBy = "" }},
 	})
 }

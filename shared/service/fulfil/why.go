@@ -126,6 +126,6 @@ func failureOf(row *state.Row) (diag.Problem, int) {
 	case state.StatusBlocked, state.StatusUndefined:
 		rank = 1
 	}
-	why := cmp.Or(row.Reason, "no reason was recorded")
+	why := cmp.Or(row.Why(), "no reason was recorded")
 	return diag.Problem{Message: string(status) + ": " + why}, rank
 }

@@ -71,11 +71,13 @@ const (
 	hasPurged
 	hasPurges
 	hasReloaded
+	hasProblem
+	hasBlockedBy
 )
 
 // rare are the fields that few rows have.
 const rare = hasMissing | hasReason | hasCauses | hasClass | hasWaiting | hasCreating | hasHidden |
-	hasMovedFrom | hasNotes | hasFormerly | hasPurged
+	hasMovedFrom | hasNotes | hasFormerly | hasPurged | hasProblem | hasBlockedBy
 
 // number reads the number of a bit. If the bit is not set, it returns 0.
 func (b bits) number(d *binform.Reader, bit bits) int64 {
@@ -106,6 +108,8 @@ func bitsOf(r *state.Row, intent bool) bits {
 	b.set(len(r.Formerly) > 0, hasFormerly)
 	b.set(len(r.Notes) > 0, hasNotes)
 	b.set(len(r.Missing) > 0, hasMissing)
+	b.set(r.Problem != "", hasProblem)
+	b.set(r.BlockedBy != "", hasBlockedBy)
 	b.set(r.Reason != "", hasReason)
 	b.set(len(r.Causes) > 0, hasCauses)
 	b.set(r.Class != "", hasClass)
@@ -189,6 +193,12 @@ func Write(w *binform.Writer, r *state.Row, intent bool) {
 func writeRare(w *binform.Writer, r *state.Row, has bits) {
 	if has&hasMissing != 0 {
 		w.Texts(r.Missing)
+	}
+	if has&hasProblem != 0 {
+		w.Text(r.Problem)
+	}
+	if has&hasBlockedBy != 0 {
+		w.Text(string(r.BlockedBy))
 	}
 	if has&hasReason != 0 {
 		w.Text(r.Reason)
@@ -306,6 +316,12 @@ func read(d *binform.Reader, r *state.Row) bits {
 func readRare(d *binform.Reader, r *state.Row, has bits) {
 	if has&hasMissing != 0 {
 		r.Missing = d.Texts()
+	}
+	if has&hasProblem != 0 {
+		r.Problem = d.Text()
+	}
+	if has&hasBlockedBy != 0 {
+		r.BlockedBy = resource.ID(d.Text())
 	}
 	if has&hasReason != 0 {
 		r.Reason = d.Text()

@@ -289,6 +289,7 @@ func full(n int) state.Row {
 	r.Priority, r.NotBefore = state.PriorityUserRepair, at(time.Second)
 	r.Compliance, r.LastRun, r.Blocked = state.NonCompliant, state.RunFailed, state.BlockedTemp
 	r.Missing = []string{"parameter x", "fact y of z"}
+	r.Problem, r.BlockedBy = "expected a “String”", id(7)
 	r.Deployed, r.LastAt, r.LastAction, r.Reason = "hash before", at(time.Minute), "act",
 		"no “room” on the disk\n\x01"
 	r.Causes, r.Class, r.Attempts, r.NextAt = []resource.ID{id(8), id(9)}, state.ClassTerminal, 4,

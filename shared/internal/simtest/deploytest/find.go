@@ -76,12 +76,13 @@ func bodyIn(set string) []byte {
 // anyVector sets the parts of a row's state that decide its status.
 func anyVector(r *rand.Rand, row *state.Row) {
 	row.Orphaned = r.IntN(10) == 0
-	row.Compliance = []state.Compliance{state.HasUpdate, state.Compliant, state.NonCompliant,
-		state.Undefined}[r.IntN(4)]
+	row.Compliance = []state.Compliance{state.HasUpdate, state.Compliant,
+		state.NonCompliant}[r.IntN(3)]
+	row.Missing = [][]string{nil, nil, nil, {"parameter x"}}[r.IntN(4)]
 	row.LastRun = []state.LastRun{state.RunNew, state.RunSuccess, state.RunFailed,
 		state.RunSkipped}[r.IntN(4)]
-	row.Blocked = []state.Blocked{state.NotBlocked, state.NotBlocked, state.BlockedYes,
-		state.BlockedTemp}[r.IntN(4)]
+	row.Blocked = []state.Blocked{state.NotBlocked, state.NotBlocked, state.BlockedTemp}[r.IntN(3)]
+	row.BlockedBy = []resource.ID{"", "", "", id(1)}[r.IntN(4)]
 	row.Reason = []string{"", "no room on the DISK", "it is gone"}[r.IntN(3)]
 	if r.IntN(2) == 0 {
 		row.Deployed = row.Hash

@@ -249,8 +249,8 @@ func countsByStatus(f *fixture) {
 	for n, change := range []func(r *state.Row){
 		func(*state.Row) {},
 		func(r *state.Row) { r.Orphaned = true },
-		func(r *state.Row) { r.Compliance = state.Undefined },
-		func(r *state.Row) { r.Blocked = state.BlockedYes },
+		func(r *state.Row) { r.Missing = []string{"parameter x"} },
+		func(r *state.Row) { r.BlockedBy = id(1) },
 		func(r *state.Row) { r.Blocked = state.NeedsPerson },
 		func(r *state.Row) { r.Blocked = state.BlockedTemp },
 		func(r *state.Row) { r.LastRun, r.Compliance = state.RunFailed, state.NonCompliant },

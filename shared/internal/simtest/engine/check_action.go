@@ -111,10 +111,10 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 	right := false
 	switch a.Outcome {
 	case state.StatusDeployed:
-		right = row.LastRun == state.RunSuccess && row.Compliance == state.Compliant &&
+		right = row.LastRun == state.RunSuccess && row.Comparison() == state.Compliant &&
 			row.Attempts == 0
 	case state.StatusNonCompliant:
-		right = row.LastRun == state.RunSuccess && row.Compliance == state.NonCompliant
+		right = row.LastRun == state.RunSuccess && row.Comparison() == state.NonCompliant
 	case state.StatusSkipped:
 		right = row.LastRun == state.RunSkipped
 	case state.StatusDeploying:
@@ -136,13 +136,13 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 	case !right:
 		r.violate("L1",
 			"the record of a run of %s says %s, and its row %s (last run %s, %s, %d attempts)",
-			row.ID, a.Outcome, row.Status(), row.LastRun, row.Compliance, row.Attempts)
+			row.ID, a.Outcome, row.Status(), row.LastRun, row.Comparison(), row.Attempts)
 	case len(row.LeftLanes()) > 0 && a.Outcome != state.StatusDeploying:
 		r.violate("D2", "%s has been run, and counts as perhaps still being run in %v", row.ID,
 			row.LeftLanes())
-	case row.Reason != a.Reason && row.Blocked != state.BlockedYes:
+	case row.Why() != a.Reason && row.Block() != state.BlockedYes:
 		r.violate("L1", "the record of a run of %s gives as reason %q, and its row %q", row.ID,
-			a.Reason, row.Reason)
+			a.Reason, row.Why())
 	case was.Ticket() == 0 && a.Outcome == state.StatusDeployed && a.Change == diff.NoChange &&
 		clean(was) &&
 		!slices.ContainsFunc(c.Parameters,
@@ -169,7 +169,7 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 
 // clean reports whether a check without findings would leave the row unchanged.
 func clean(r *state.Row) bool {
-	return asWanted(r) && r.Blocked == state.NotBlocked && r.Attempts == 0 && r.NextAt.IsZero() &&
+	return asWanted(r) && r.Block() == state.NotBlocked && r.Attempts == 0 && r.NextAt.IsZero() &&
 		r.Waiting == nil && r.Creating == "" && !r.WantFacts() && !r.PossiblyChanged &&
 		!r.Removing && !r.Orphaned && r.Reason == "" && len(r.LeftLanes()) == 0
 }

@@ -185,7 +185,7 @@ func checkResults(r *run, t *task, c *state.Commit, out *state.Committed, b befo
 // in another lane. The worker sees this when it reads the requirement, and has to wait for it.
 func checkPatient(r *run, t *task, row *state.Row, lane string) {
 	eff := t.books.effect
-	if eff == nil || row.Blocked != state.BlockedTemp ||
+	if eff == nil || row.Block() != state.BlockedTemp ||
 		!slices.Contains(t.books.claimed, row.ID) ||
 		row.LastAction == "" || t.books.skipped[row.LastAction] {
 		return
@@ -211,7 +211,7 @@ func checkResult(r *run, t *task, row, was *state.Row, c *state.Commit) {
 			row.LastAction)
 	}
 	have := t.books.runs[row.ID]
-	success := row.LastRun == state.RunSuccess && row.Compliance == state.Compliant &&
+	success := row.LastRun == state.RunSuccess && row.Comparison() == state.Compliant &&
 		row.Deployed == row.Hash && row.NotBefore.IsZero()
 	if success {
 		switch want, purged := wantedOf(r, row); {
@@ -229,8 +229,8 @@ func checkResult(r *run, t *task, row, was *state.Row, c *state.Commit) {
 		}
 	}
 	failed := row.LastRun == state.RunFailed || row.LastRun == state.RunSkipped &&
-		row.Blocked != state.BlockedTemp
-	if failed && row.Ticket() == 0 && row.NotBefore.IsZero() && row.Blocked != state.BlockedYes {
+		row.Block() != state.BlockedTemp
+	if failed && row.Ticket() == 0 && row.NotBefore.IsZero() && row.Block() != state.BlockedYes {
 		checkBackoff(r, t, row, was)
 	}
 }
@@ -238,7 +238,7 @@ func checkResult(r *run, t *task, row, was *state.Row, c *state.Commit) {
 // checkBackoff checks invariant D7: a failure that may be temporary is retried with increasing
 // pauses, and a permanent one waits.
 func checkBackoff(r *run, t *task, row, was *state.Row) {
-	waits := forGood(row) || row.Blocked == state.NeedsPerson
+	waits := forGood(row) || row.Block() == state.NeedsPerson
 	switch {
 	case !waits && row.Attempts != was.Attempts+1:
 		r.violate("D7", "%s failed for the %d. time in a row, after %d", row.ID, row.Attempts,

@@ -107,8 +107,8 @@ func isRunning(r *run, row *state.Row) bool {
 // reasonPlanned records the reason for which a planner schedules a row.
 func reasonPlanned(r *run, t *task, row, was *state.Row, had bool, entries []follow) {
 	l := r.books.law
-	blocked := was.Blocked == state.BlockedTemp || was.Blocked == state.BlockedYes ||
-		was.Blocked == state.NeedsPerson
+	blocked := was.Block() == state.BlockedTemp || was.Block() == state.BlockedYes ||
+		was.Block() == state.NeedsPerson
 	same := had && row.Hash == was.Hash && string(row.Body) == string(was.Body) &&
 		row.Lane == was.Lane
 	asked := row.Ticket() != 0 && row.Ticket() != was.Ticket()
@@ -117,7 +117,7 @@ func reasonPlanned(r *run, t *task, row, was *state.Row, had bool, entries []fol
 	switch {
 	case row.Ticket() == 0:
 	case !had, row.Hash != was.Hash, row.Lane != was.Lane, was.Orphaned,
-		was.Compliance == state.Undefined:
+		was.Comparison() == state.Undefined:
 		l.add(row.ID, "another intent", false)
 	case row.WantFacts() && !was.WantFacts():
 		l.add(row.ID, "its facts", false)

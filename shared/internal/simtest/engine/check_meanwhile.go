@@ -15,12 +15,12 @@ import (
 func checkMeanwhile(r *run, t *task, row, was *state.Row) {
 	claimed, known := t.books.claims[row.ID]
 	switch {
-	case was.Blocked == state.BlockedYes && row.Blocked != state.BlockedYes:
+	case was.Block() == state.BlockedYes && row.Block() != state.BlockedYes:
 		r.violate("D6", "%s lets %s run again, which was blocked while it ran", t.name, row.ID)
 	case was.Lane != t.books.lane && row.Checked != was.Checked:
 		r.violate("D4", "%s counts %s as checked in a lane that it was moved to while it ran",
 			t.name, row.ID)
-	case !known || row.Blocked == state.BlockedYes:
+	case !known || row.Block() == state.BlockedYes:
 	case was.Ticket() != claimed.ticket && was.Ticket() != 0 && row.Ticket() != was.Ticket():
 		r.violate("D4", "%s forgets that %s was asked for (ticket %d) while it ran (ticket %d)",
 			t.name, row.ID, was.Ticket(), claimed.ticket)
@@ -127,7 +127,7 @@ func checkReplaced(r *run, t *task, row, was *state.Row) {
 		return
 	}
 	switch {
-	case row.Blocked == state.BlockedTemp:
+	case row.Block() == state.BlockedTemp:
 		r.violate("D5", "%s gives %s a new intent, which counts as skipped before it has run",
 			t.name, row.ID)
 	case !row.NotBefore.IsZero() || row.Waiting != nil:
@@ -161,8 +161,8 @@ func checkStaleTold(r *run, t *task, c *state.Commit, out *state.Committed) {
 // lane.
 func checkMoved(r *run, t *task, row, was *state.Row) {
 	e := r.state.read(env)
-	if row.Hash != was.Hash || row.Orphaned || was.Orphaned || row.Compliance == state.Undefined ||
-		row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson {
+	if row.Hash != was.Hash || row.Orphaned || was.Orphaned || row.Comparison() == state.Undefined ||
+		row.Block() == state.BlockedYes || row.Block() == state.NeedsPerson {
 		return
 	}
 	switch {
@@ -176,7 +176,7 @@ func checkMoved(r *run, t *task, row, was *state.Row) {
 			t.name, row.ID)
 	}
 	asked := row.Ticket() != 0 && was.Ticket() == 0 && asWanted(was) &&
-		was.Blocked == state.NotBlocked && !row.WantFacts() && row.Lane == was.Lane
+		was.Block() == state.NotBlocked && !row.WantFacts() && row.Lane == was.Lane
 	if t.books.plain && asked && !t.books.waving && string(row.Body) != string(was.Body) &&
 		!requiresMore(row.Body, was.Body) {
 		r.violate("C1", "%s schedules %s, which is deployed and requires nothing new", t.name,
@@ -240,7 +240,7 @@ func checkUntouched(
 		others := book != nil && book.op.partial != nil && one != nil && base != nil &&
 			base.entries[row.ID] != nil && !book.op.replaces(one.res.Set)
 		if !had || was.Orphaned || was.Removing || row.Hash == was.Hash ||
-			was.Compliance == state.Undefined || row.Compliance == state.Undefined && !others {
+			was.Comparison() == state.Undefined || row.Comparison() == state.Undefined && !others {
 			return
 		}
 		if t.books.releases != 0 && other != nil &&

@@ -50,7 +50,7 @@ func checkPlan(r *run, t *task, c *state.Commit, out *state.Committed, b before)
 			checkTimed(r, t, row, &was, c, b)
 		}
 		if row.Ticket() != 0 && row.Ticket() != was.Ticket() &&
-			(row.Orphaned || row.Compliance == state.Undefined || row.Blocked == state.BlockedYes) {
+			(row.Orphaned || row.Comparison() == state.Undefined || row.Block() == state.BlockedYes) {
 			r.violate("D6", "%s asks for %s, which may not run (%s)", t.name, row.ID, row.Status())
 		}
 		if asked := row.Ticket() != 0 && was.Ticket() == 0 && row.Hash == was.Hash; asked && !follows {
@@ -90,8 +90,8 @@ func checkAsked(r *run, t *task, c *state.Commit, b before) {
 		}
 		// A resource that was running when the leases were read is covered by that run, even if the
 		// run has been abandoned since.
-		waits := isRunning(r, row) || t.books.sawRunning[id] || row.Blocked == state.BlockedYes ||
-			row.Blocked == state.NeedsPerson || row.Compliance == state.Undefined || row.Orphaned
+		waits := isRunning(r, row) || t.books.sawRunning[id] || row.Block() == state.BlockedYes ||
+			row.Block() == state.NeedsPerson || row.Comparison() == state.Undefined || row.Orphaned
 		if row.Ticket() == 0 && !waits && !leavesAs(r.books.released, id) {
 			r.violate("D7", "%s is to retry what has failed, and leaves %s out", t.name, id)
 		}
@@ -155,7 +155,7 @@ func checkPlanned(r *run, t *task, row, was *state.Row) {
 		return
 	}
 	same := row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Lane == was.Lane
-	if same && asWanted(was) && was.Blocked != state.BlockedYes && was.Ticket() == 0 &&
+	if same && asWanted(was) && was.Block() != state.BlockedYes && was.Ticket() == 0 &&
 		row.Ticket() != 0 && !row.WantFacts() &&
 		// a check of everything may schedule a resource whose requirements have changed
 		!t.books.waving {
@@ -449,7 +449,7 @@ func checkText(r *run, where, text string) {
 func checkCommitText(r *run, c *state.Commit) {
 	for i := range c.Rows {
 		row := &c.Rows[i]
-		for _, s := range []string{string(row.Body), row.Reason, string(row.Waiting),
+		for _, s := range []string{string(row.Body), row.Why(), string(row.Waiting),
 			strings.Join(row.Missing, " "), row.Hash} {
 			checkText(r, "the row of "+string(row.ID), s)
 		}

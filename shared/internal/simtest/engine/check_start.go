@@ -239,8 +239,8 @@ func inWave(r *run, e *environment, row *state.Row) bool {
 // uncheckedBy is inWave without regard to the class of the row's failure.
 func uncheckedBy(r *run, e *environment, row *state.Row) bool {
 	return e.waveLeft(row.Lane) && !r.checkedInWave(e, row) && !row.Removing && !row.Orphaned &&
-		row.Compliance != state.Undefined && row.Blocked != state.BlockedYes &&
-		row.Blocked != state.NeedsPerson
+		row.Comparison() != state.Undefined && row.Block() != state.BlockedYes &&
+		row.Block() != state.NeedsPerson
 }
 
 // checkedInWave reports whether the last check of everything has checked a row in its current lane.
@@ -264,7 +264,7 @@ func unreadyFor(r *run, e *environment, i int, claimed uint64) string {
 
 // asWanted reports whether a row was deployed as intended at its last check.
 func asWanted(row *state.Row) bool {
-	return row.LastRun == state.RunSuccess && row.Compliance == state.Compliant &&
+	return row.LastRun == state.RunSuccess && row.Comparison() == state.Compliant &&
 		row.Deployed == row.Hash
 }
 

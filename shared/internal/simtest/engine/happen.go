@@ -150,13 +150,13 @@ func happenedBy(r *run, c *state.Commit, out *state.Committed, b before) {
 		if row.LastAction != was.LastAction {
 			r.recorded[row.ID] = r.sched.now
 		}
-		r.happenedIf(row.Compliance == state.Undefined, "undefined")
-		r.happenedIf(row.Blocked == state.BlockedYes, "blocked")
-		r.happenedIf(row.Blocked == state.NeedsPerson, "needs a person")
+		r.happenedIf(row.Comparison() == state.Undefined, "undefined")
+		r.happenedIf(row.Block() == state.BlockedYes, "blocked")
+		r.happenedIf(row.Block() == state.NeedsPerson, "needs a person")
 		r.happenedIf(had && was.Lane != row.Lane, "moved to another lane")
 		r.happenedIf(row.Gone, "row removed")
 		r.happenedIf(had && was.Orphaned && !row.Orphaned, "comes back")
-		r.happenedIf(strings.Contains(row.Reason, "prevent_destroy"), "replacement prevented")
+		r.happenedIf(strings.Contains(row.Why(), "prevent_destroy"), "replacement prevented")
 		if row.Ticket() != 0 && was.Ticket() == 0 && c.Guard.Key == planKey {
 			timer := row.Priority == state.PriorityDeployTimer ||
 				row.Priority == state.PriorityRepairTimer

@@ -180,7 +180,7 @@ func checkListed(r *run, t *task, book *exportBook, row, was *state.Row, had boo
 		asWanted(was):
 		r.violate("kept", "%s changes %s, which its plan does not list (%+v)", t.name, row.ID, w)
 	// it stays blocked until a value is known
-	case row.Blocked == state.BlockedYes && w.Action == "undefined":
+	case row.Block() == state.BlockedYes && w.Action == "undefined":
 	case deletes && book.op.reads && w.Action == "none": // it does not exist
 	case deletes && w.Action != "delete", leaves && w.Action != "orphan":
 		r.violate("kept", "%s has %s leave (removing: %v), and its plan says %s", t.name, row.ID,

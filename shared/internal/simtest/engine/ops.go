@@ -163,8 +163,8 @@ type fingerprint struct {
 // no row, or if the resource may not run.
 func fingerprintOf(r *run, id resource.ID) fingerprint {
 	row := r.state.read(env).rows[id]
-	if row == nil || row.Orphaned || row.Compliance == state.Undefined ||
-		row.Blocked == state.BlockedYes || row.Blocked == state.NeedsPerson {
+	if row == nil || row.Orphaned || row.Comparison() == state.Undefined ||
+		row.Block() == state.BlockedYes || row.Block() == state.NeedsPerson {
 		return fingerprint{}
 	}
 	return fingerprint{row.Rev, row.Ticket(), row.LastAction}

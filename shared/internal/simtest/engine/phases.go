@@ -71,7 +71,7 @@ func endsPromptly(r *run) bool {
 	}
 	for id, row := range r.state.read(env).rows {
 		if t := r.world.thing(id); !row.Orphaned &&
-			(!asWanted(row) || row.Blocked != state.NotBlocked || row.WantFacts() || t.drifted ||
+			(!asWanted(row) || row.Block() != state.NotBlocked || row.WantFacts() || t.drifted ||
 				t.broken != "") {
 			return false
 		}
@@ -149,7 +149,7 @@ func restDecided(r *run) bool {
 	e := r.state.read(env)
 	var ids []resource.ID
 	for _, id := range e.ids {
-		if row := e.rows[id]; row.Blocked == state.NeedsPerson && !row.Orphaned {
+		if row := e.rows[id]; row.Block() == state.NeedsPerson && !row.Orphaned {
 			ids = append(ids, id)
 			t := r.world.thing(id) // the user removes objects that the engine does not know
 			t.made = slices.DeleteFunc(t.made, func(m *copyOf) bool { return !m.seen })
@@ -174,7 +174,7 @@ func restDecided(r *run) bool {
 		return false
 	}
 	for _, id := range ids {
-		if row := e.rows[id]; row != nil && row.Blocked == state.NeedsPerson &&
+		if row := e.rows[id]; row != nil && row.Block() == state.NeedsPerson &&
 			r.world.thing(id).broken == "" {
 			r.violate("D8", "%s asks a person, who has decided", id)
 		}
@@ -226,7 +226,7 @@ func restTimer(r *run) bool {
 	for _, id := range e.ids {
 		row, it, t := e.rows[id], r.books.released.entries[id], r.world.thing(id)
 		if it != nil && id.Type() == typeThing && asWanted(row) &&
-			row.Blocked == state.NotBlocked && !it.res.Purged && !it.res.ReportOnly &&
+			row.Block() == state.NotBlocked && !it.res.Purged && !it.res.ReportOnly &&
 			t.broken == "" {
 			t.v += 100
 		}

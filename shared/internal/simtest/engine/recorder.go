@@ -255,7 +255,7 @@ func traceCommit(r *run, c *state.Commit, out *state.Committed) {
 			gone = " (conflict: not written)"
 		}
 		r.tracef("%s commit: %s is %s, ticket %d, last run %s, blocked %s, causes %v%s", name,
-			row.ID, row.Status(), row.Ticket(), row.LastRun, row.Blocked, row.Causes, gone)
+			row.ID, row.Status(), row.Ticket(), row.LastRun, row.Block(), row.RootCauses(), gone)
 	}
 	if len(c.Checked) > 0 {
 		r.tracef("%s commit: checked in wave %d: %v", name, c.Epoch, c.Checked)

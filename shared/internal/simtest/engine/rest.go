@@ -59,7 +59,7 @@ func checkRemoving(r *run, row *state.Row, i int) {
 			"%s left the model, which says that it is to be purged, and is not being removed",
 			row.ID)
 	case row.LastRun == state.RunFailed, row.LastRun == state.RunSkipped,
-		row.Blocked == state.BlockedYes:
+		row.Block() == state.BlockedYes:
 		checkRow(r, row, i)
 	default:
 		r.violate("D4", "%s left the model, is to be purged and waits for nothing", row.ID)
@@ -69,35 +69,35 @@ func checkRemoving(r *run, row *state.Row, i int) {
 // checkRow checks one row in its final state.
 func checkRow(r *run, row *state.Row, i int) {
 	undefined := lackingFor(r, i)
-	if done := row.Status() == state.StatusDeployed; done != (row.Reason == "") {
-		r.violate("D4", "%s is %s and says why: %q", row.ID, row.Status(), row.Reason)
+	if done := row.Status() == state.StatusDeployed; done != (row.Why() == "") {
+		r.violate("D4", "%s is %s and says why: %q", row.ID, row.Status(), row.Why())
 	}
 	// A create may have been recorded before a crash. If the resource is blocked now, its result is
 	// looked up only when the resource may run again.
-	if asWanted(row) && row.Creating != "" && row.Blocked != state.BlockedYes {
+	if asWanted(row) && row.Creating != "" && row.Block() != state.BlockedYes {
 		r.violate("D8", "%s is deployed, and it is still noted that a create of it was begun",
 			row.ID)
 	}
 	switch status := row.Status(); {
-	case row.Compliance == state.Undefined:
+	case row.Comparison() == state.Undefined:
 		checkUndefined(r, row)
 	case unknownTo(r, row.ID) != "":
 		r.violate("D4",
 			"%s refers to %s, which was not known when it was exported nor since, and is %s",
 			row.ID, unknownTo(r, row.ID), status)
-	case undefined != "" && row.Blocked != state.BlockedYes:
+	case undefined != "" && row.Block() != state.BlockedYes:
 		r.violate("D6", "%s requires %s, of which something is not known, and is %s", row.ID,
 			undefined, status)
-	case row.Removing && row.Blocked != state.NotBlocked && waitsForNamesake(r, row):
-	case row.Blocked == state.BlockedYes && undefined == "":
+	case row.Removing && row.Block() != state.NotBlocked && waitsForNamesake(r, row):
+	case row.Block() == state.BlockedYes && undefined == "":
 		r.violate("D6", "%s stays blocked, and all it requires is known", row.ID)
-	case row.Blocked == state.BlockedYes:
+	case row.Block() == state.BlockedYes:
 		checkBlocked(r, row, i)
-	case row.Blocked == state.NeedsPerson && row.ID.Type() != typeLonely:
+	case row.Block() == state.NeedsPerson && row.ID.Type() != typeLonely:
 		r.violate("D8", "%s asks a person, although what a create led to can be looked up", row.ID)
-	case row.Blocked == state.BlockedTemp && onlyReports(r, row.ID):
-		r.violate("report", "%s is only to be compared, and is skipped for %v", row.ID, row.Causes)
-	case row.Blocked == state.BlockedTemp:
+	case row.Block() == state.BlockedTemp && onlyReports(r, row.ID):
+		r.violate("report", "%s is only to be compared, and is skipped for %v", row.ID, row.Because())
+	case row.Block() == state.BlockedTemp:
 		checkSkipped(r, row, i)
 	case status == state.StatusDeployed, status == state.StatusNonCompliant:
 	case row.LastRun == state.RunFailed && row.Class == state.ClassRefused && row.Removing:
@@ -105,7 +105,7 @@ func checkRow(r *run, row *state.Row, i int) {
 			"%s is never purged: its agent is reached in a way that is not for it", row.ID)
 	case row.LastRun == state.RunFailed &&
 		(row.Class == provider.Terminal || row.Class == provider.NeedsChange ||
-			row.Blocked == state.NeedsPerson):
+			row.Block() == state.NeedsPerson):
 	default:
 		r.violate("D4", "%s is %s (last run %s, %s), is not scheduled, and no timer asks for it",
 			row.ID, status, row.LastRun, row.Class)
@@ -116,7 +116,7 @@ func checkRow(r *run, row *state.Row, i int) {
 // while the version was planned. Waiting for the new resource as well is cautious and not a fault.
 func waitsForNamesake(r *run, row *state.Row) bool {
 	e := r.state.read(env)
-	return slices.ContainsFunc(row.Causes, func(id resource.ID) bool {
+	return slices.ContainsFunc(row.Because(), func(id resource.ID) bool {
 		c := e.rows[id]
 		return c != nil && r.books.released.entries[id] != nil && !asWanted(c)
 	})
@@ -127,7 +127,7 @@ func lackingFor(r *run, i int) resource.ID {
 	e, eff := r.state.read(env), r.books.effect
 	for j, id := range eff.ids {
 		if row := e.rows[id]; eff.all[i]&(1<<j) != 0 && row != nil &&
-			row.Compliance == state.Undefined && !row.Orphaned {
+			row.Comparison() == state.Undefined && !row.Orphaned {
 			return id
 		}
 	}
@@ -210,22 +210,22 @@ func checkSkipped(r *run, row *state.Row, i int) {
 	e, eff := r.state.read(env), r.books.effect
 	if unreadyFor(r, e, i, 0) == "" {
 		r.violate("D6", "%s stays skipped (for %v), and all it requires is deployed", row.ID,
-			row.Causes)
+			row.Because())
 	}
-	if len(row.Causes) == 0 {
+	if len(row.Because()) == 0 {
 		r.violate("D6", "%s is skipped and names no cause", row.ID)
 	}
-	if roots := rootCauses(r, e, i); !sameIDs(roots, row.Causes) && !waitsForNamesake(r, row) {
-		r.violate("D6", "%s is skipped because of %v and names %v", row.ID, roots, row.Causes)
+	if roots := rootCauses(r, e, i); !sameIDs(roots, row.Because()) && !waitsForNamesake(r, row) {
+		r.violate("D6", "%s is skipped because of %v and names %v", row.ID, roots, row.Because())
 	}
-	if !slices.ContainsFunc(row.Causes, func(id resource.ID) bool {
+	if !slices.ContainsFunc(row.Because(), func(id resource.ID) bool {
 		c := e.rows[id]
 		j, known := eff.index[id]
 		return c != nil && !asWanted(c) && known && eff.all[i]&(1<<j) != 0
 	}) {
 		r.violate("D6",
 			"%s is skipped because of %v, none of which is a requirement that is not deployed",
-			row.ID, row.Causes)
+			row.ID, row.Because())
 	}
 }
 
@@ -237,8 +237,8 @@ func rootCauses(r *run, e *environment, i int) []resource.ID {
 		row := e.rows[id]
 		switch {
 		case r.books.effect.needs[i]&(1<<j) == 0 || row == nil || asWanted(row):
-		case len(row.Causes) > 0:
-			out = append(out, row.Causes...)
+		case len(row.Because()) > 0:
+			out = append(out, row.Because()...)
 		default:
 			out = append(out, id)
 		}
@@ -256,17 +256,17 @@ func sameIDs(sorted, others []resource.ID) bool {
 // unknown value.
 func checkBlocked(r *run, row *state.Row, i int) {
 	e, eff := r.state.read(env), r.books.effect
-	if len(row.Causes) == 1 {
-		j, known := eff.index[row.Causes[0]]
-		c := e.rows[row.Causes[0]]
-		if known && c != nil && c.Compliance == state.Undefined &&
+	if len(row.Because()) == 1 {
+		j, known := eff.index[row.Because()[0]]
+		c := e.rows[row.Because()[0]]
+		if known && c != nil && c.Comparison() == state.Undefined &&
 			(j == i || eff.all[i]&(1<<j) != 0) {
 			return
 		}
 	}
 	r.violate("D6",
 		"%s is blocked because of %v, which is not one thing that it requires and of which "+
-			"something is not known", row.ID, row.Causes)
+			"something is not known", row.ID, row.Because())
 }
 
 // checkDeployed compares the world with the released version.
@@ -284,7 +284,7 @@ func checkDeployed(r *run) {
 			if n := t.countable(); n > 0 && !t.drifted && r.books.released.entryOf(id) == "" {
 				r.violate("D4", "%s was removed and is there", id)
 			}
-		case row == nil || it == nil || row.Blocked == state.BlockedYes:
+		case row == nil || it == nil || row.Block() == state.BlockedYes:
 		case it.res.ReportOnly:
 			checkReported(r, row, t)
 		case asWanted(row):
@@ -316,12 +316,12 @@ func (t *thing) countable() int {
 func checkReported(r *run, row *state.Row, t *thing) {
 	res, err := resource.Decode(row.Body)
 	if err != nil || t.drifted || row.LastRun != state.RunSuccess ||
-		row.Compliance == state.HasUpdate || t.busyUntil >= r.since(row.LastAt) {
+		row.Comparison() == state.HasUpdate || t.busyUntil >= r.since(row.LastAt) {
 		return // read during an operation, or not read at all
 	}
 	action, fails, known := wouldDo(r, row.ID, &item{res: res, body: string(row.Body)}, r.sched.now)
-	if known && !fails && (action == "none") != (row.Compliance == state.Compliant) {
-		r.violate("report", "%s counts as %s, and a deploy would %s it", row.ID, row.Compliance,
+	if known && !fails && (action == "none") != (row.Comparison() == state.Compliant) {
+		r.violate("report", "%s counts as %s, and a deploy would %s it", row.ID, row.Comparison(),
 			action)
 	}
 }
@@ -360,9 +360,9 @@ func checkThing(r *run, row *state.Row, t *thing) {
 func keepsBack(r *run, id resource.ID) bool {
 	row := r.state.read(env).rows[id]
 	return row != nil &&
-		(row.Blocked == state.NeedsPerson || row.PossiblyChanged &&
+		(row.Block() == state.NeedsPerson || row.PossiblyChanged &&
 			(row.LastRun == state.RunFailed || row.LastRun == state.RunSkipped ||
-				row.Compliance == state.NonCompliant))
+				row.Comparison() == state.NonCompliant))
 }
 
 // fits reports whether an object is as intended. Parts without a desired value are not compared.
@@ -378,12 +378,12 @@ func checkFailed(r *run, row *state.Row, t *thing) {
 	have, exists := t.observe(r.sched.now)
 	switch {
 	case t.broken != "":
-	case row.Blocked == state.NeedsPerson:
+	case row.Block() == state.NeedsPerson:
 	case exists && want.fixed != 0 && have.fixed != want.fixed && !replaces(row.ID) &&
 		row.Class == provider.NeedsChange:
 	case exists && isPreserved(r, row, have, want) && row.Class == provider.NeedsChange:
 	default:
 		r.violate("D7", "%s failed (%s: %s), and nothing is wrong with it", row.ID, row.Class,
-			row.Reason)
+			row.Why())
 	}
 }

@@ -215,12 +215,12 @@ func checkNotTargeted(
 		switch {
 		// an undefined resource receives values that are known by now
 		case about[row.ID], about[otherOf(row.ID)] && row.ID.Type() == typeLabel,
-			had && was.Compliance == state.Undefined:
+			had && was.Comparison() == state.Undefined:
 		case !had || row.Hash != was.Hash || row.Orphaned != was.Orphaned ||
 			row.Removing != was.Removing:
 			r.violate("target", "%s changes %s, which is not targeted", t.name, row.ID)
 		case row.Ticket() != was.Ticket() && was.Ticket() == 0 && asWanted(&was) &&
-			was.Blocked == state.NotBlocked && string(row.Body) == string(was.Body) &&
+			was.Block() == state.NotBlocked && string(row.Body) == string(was.Body) &&
 			!row.WantFacts() &&
 			!t.books.waving:
 			r.violate("target", "%s asks for %s, which is not targeted", t.name, row.ID)
