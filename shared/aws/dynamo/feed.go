@@ -69,6 +69,9 @@ const markValue = "v"
 func (s *feed) Changes(
 	ctx context.Context, env, after string, _ time.Duration,
 ) (state.Changes, error) {
+	if ctx.Err() != nil {
+		return state.Changes{}, ctx.Err()
+	}
 	now, err := s.observe(ctx, env)
 	if err != nil || now.token == after {
 		return state.Changes{Token: after}, err
