@@ -15,11 +15,15 @@ import (
 )
 
 // Instances is the store of the service instances of a home. It implements inventory.Store.
+//
+// Large: it has the methods of that port, and of those beside it.
 type Instances struct{ home *Home }
 
 var (
 	_ inventory.Store  = (*Instances)(nil)
 	_ inventory.Owners = (*Instances)(nil)
+
+	_ inventory.StateCounter = (*Instances)(nil)
 )
 
 // Instances returns the store of instances.
@@ -412,7 +416,7 @@ func asked(env string, q *inventory.Query) (sql string, args []any) {
 		}
 	}
 	if !q.Deleted {
-		sql += " AND NOT deleted"
+		sql += " AND deleted = 0"
 	}
 	return sql, args
 }

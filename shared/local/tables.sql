@@ -52,6 +52,7 @@ CREATE TABLE instances (env TEXT NOT NULL, id TEXT NOT NULL, rev INTEGER NOT NUL
 	body BLOB NOT NULL, PRIMARY KEY (env, id)) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX instances_identity ON instances (env, service, identity) WHERE identity IS NOT NULL;
 CREATE INDEX instances_created ON instances (env, service, created, id);
+CREATE INDEX instances_state ON instances (env, service, deleted, state, created, id);
 CREATE INDEX instances_all ON instances (env, created, id);
 CREATE INDEX instances_due ON instances (env, due, id) WHERE due IS NOT NULL;
 CREATE TABLE instance_refs (env TEXT NOT NULL, target TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (env, target, id)) STRICT, WITHOUT ROWID;

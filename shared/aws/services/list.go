@@ -65,6 +65,7 @@ func inState(q *inventory.Query, state string) bool {
 type entry struct {
 	id, place string
 	due       int64
+	state     string
 }
 
 // entries returns at most limit entries that match a query and follow the place from.
@@ -90,7 +91,8 @@ func (n *lists) entries(
 		}
 		return cmp.Compare(a.place, b.place)
 	})
-	found = slices.Compact(found) // an instance that was deleted during the queries is in both lists
+	// An instance that was deleted during the queries is in both lists.
+	found = slices.CompactFunc(found, func(a, b entry) bool { return a.id == b.id })
 	return found[:min(limit, len(found))], nil
 }
 
@@ -118,7 +120,7 @@ func (n *lists) listed(
 		_, at, id := listed(attributevalue.TextOf(i, attrSort))
 		behind := from == "" || (at > from) == !q.NewestFirst && at != from
 		if behind && inState(q, attributevalue.TextOf(i, attrState)) {
-			out = append(out, entry{id: id, place: at})
+			out = append(out, entry{id: id, place: at, state: attributevalue.TextOf(i, attrState)})
 		}
 		return q.Service == "" || len(out) < limit
 	})
@@ -144,6 +146,19 @@ func (n *lists) Count(
 		if e.place == from || (e.place < from) == !q.NewestFirst {
 			out.Ahead++
 		}
+	}
+	return out, nil
+}
+
+// ByState implements inventory.StateCounter. It reads the entries of the lists, and no records.
+func (n *lists) ByState(ctx context.Context, env, service string) (map[string]int, error) {
+	found, err := n.entries(ctx, env, &inventory.Query{Service: service}, "", math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]int{}
+	for _, e := range found {
+		out[e.state]++
 	}
 	return out, nil
 }

@@ -95,9 +95,11 @@ type lists struct{ *recordItems }
 type orderList struct{ *recordItems }
 
 var (
-	_ inventory.Store     = (*Instances)(nil)
-	_ inventory.Owners    = (*Instances)(nil)
-	_ inventory.Followers = (*Instances)(nil)
+	_ inventory.Store  = (*Instances)(nil)
+	_ inventory.Owners = (*Instances)(nil)
+
+	_ inventory.StateCounter = (*Instances)(nil)
+	_ inventory.Followers    = (*Instances)(nil)
 )
 
 type instanceKey struct{ env, id string }

@@ -275,6 +275,12 @@ type Owners interface {
 	Owners(ctx context.Context, env string, ids []string) (live, gone []string, err error)
 }
 
+// StateCounter may be implemented by a store that counts instances without reading them.
+type StateCounter interface {
+	// ByState returns the number of instances of a service by state, without deleted ones.
+	ByState(ctx context.Context, env, service string) (map[string]int, error)
+}
+
 // Following holds the resources that an instance follows, and the last outcome that its lifecycle
 // got.
 type Following struct {

@@ -148,6 +148,15 @@ func (s *offers) count(
 		}
 	}
 	out := &Summary{ByState: map[string]int{}}
+	if c, is := s.Instances.(inventory.StateCounter); is {
+		if by, same := labelsOfStates(labels); same {
+			states, err := c.ByState(ctx, env, name)
+			for state, n := range states {
+				out.add(state, by[state], n)
+			}
+			return out, err
+		}
+	}
 	q := inventory.Query{Service: name, Limit: inventory.MaxPage}
 	for {
 		page, err := s.Instances.Instances(ctx, env, q)
@@ -155,7 +164,7 @@ func (s *offers) count(
 			return nil, err
 		}
 		for i := range page {
-			out.add(page[i].State, labels[page[i].ServiceVersion][page[i].State])
+			out.add(page[i].State, labels[page[i].ServiceVersion][page[i].State], 1)
 		}
 		if len(page) < inventory.MaxPage {
 			return out, nil
@@ -164,19 +173,34 @@ func (s *offers) count(
 	}
 }
 
-func (s *Summary) add(state, label string) {
-	s.Total++
-	s.ByState[state]++
+// labelsOfStates returns the labels of states, and false if they depend on the version of a service.
+func labelsOfStates(labels map[int]map[string]string) (map[string]string, bool) {
+	out := map[string]string{}
+	for _, of := range labels {
+		for state, label := range of {
+			if other, has := out[state]; has && other != label {
+				return nil, false
+			}
+			out[state] = label
+		}
+	}
+	return out, true
+}
+
+// add adds instances in a state with a label.
+func (s *Summary) add(state, label string, n int) {
+	s.Total += n
+	s.ByState[state] += n
 	switch label {
 	case "info":
-		s.ByLabel.Info++
+		s.ByLabel.Info += n
 	case "success":
-		s.ByLabel.Success++
+		s.ByLabel.Success += n
 	case "warning":
-		s.ByLabel.Warning++
+		s.ByLabel.Warning += n
 	case "danger":
-		s.ByLabel.Danger++
+		s.ByLabel.Danger += n
 	default:
-		s.ByLabel.None++
+		s.ByLabel.None += n
 	}
 }

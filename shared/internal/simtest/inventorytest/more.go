@@ -121,3 +121,38 @@ func (s *suite) owners() {
 		s.same("gone in "+env, []string{gone.ID}, dead)
 	}
 }
+
+// byState checks the numbers of instances by state, after they were written, changed and deleted.
+// Stores that count by reading need not implement inventory.StateCounter.
+func (s *suite) byState() {
+	counter, ok := s.h.B.(inventory.StateCounter)
+	if !ok {
+		return
+	}
+	check := func(what, service string, want map[string]int) {
+		s.Helper()
+		got, err := counter.ByState(s.ctx, env, service)
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.same(what, want, got)
+	}
+	check("none", "site", map[string]int{})
+	var all []inventory.Record
+	for i := range 5 {
+		all = append(all, s.put(record(i)))
+	}
+	lab := record(9)
+	lab.Service = "lab"
+	s.put(lab)
+	check("new", "site", map[string]int{"up": 5})
+	all[1].State = "failed"
+	all[1] = s.put(all[1])
+	check("changed", "site", map[string]int{"up": 4, "failed": 1})
+	all[2].Deleted = true
+	s.put(all[2])
+	all[1].State = "up"
+	s.put(all[1])
+	check("deleted", "site", map[string]int{"up": 4})
+	check("another service", "lab", map[string]int{"up": 1})
+}
