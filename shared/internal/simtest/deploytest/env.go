@@ -143,7 +143,7 @@ func versionChecks() []check {
 			v := state.Version{Number: 3, At: at(0), Resources: 2, Digest: "d",
 				Chunks: []string{"c1", "c2"}, Graph: "g",
 				Agents: []resource.Agent{wholeAgent()}, Sets: []string{"s"}, Base: 2, Pack: "p",
-				Files: []string{"f"},
+				Files: []string{"f"}, Places: []string{"all", "edit"},
 				Contents: &state.Contents{By: "p", Sums: []byte{0, 1, 255}, Base: "b",
 					More: []byte{2}, Less: []byte{3, 0}}}
 			f.ok(f.write(f.A, state.Commit{Version: &v}))
