@@ -2,6 +2,7 @@ package api
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -36,6 +37,9 @@ func describeAPI(doc *huma.OpenAPI, auth string) {
 					op.Responses["default"] = theirs
 				}
 				byID[op.OperationID] = op
+				if op != path.Get {
+					op.Parameters = append(op.Parameters, messageHeader())
+				}
 			}
 		}
 	}
@@ -46,6 +50,22 @@ func describeAPI(doc *huma.OpenAPI, auth string) {
 	mayBeNull(schemas.Map())
 	notSlash(schemas.Map(), byID)
 	link(byID)
+}
+
+// messageHeader describes the header with the message of a request.
+func messageHeader() *huma.Param {
+	const hex, tail = `[0-9A-Fa-f]`, `%[89ABab][0-9A-Fa-f]`
+	return &huma.Param{Name: wire.MessageHeader, In: "header",
+		Description: "reason of the request, for the audit: UTF-8, percent-encoded, at most 1000 " +
+			"characters without control characters but line breaks and tabs",
+		Schema: &huma.Schema{Type: huma.TypeString, Pattern: "^(?:" + strings.Join([]string{
+			`[ !-$&-~]`, `%0[9Aa]`, `%[2-6]` + hex, `%7[0-9A-Ea-e]`,
+			`%[Cc]2%[ABab]` + hex, `%(?:[Cc][3-9A-Fa-f]|[Dd]` + hex + `)` + tail,
+			`%[Ee]0%[ABab]` + hex + tail, `%[Ee][1-9A-CEFa-cef]` + tail + tail,
+			`%[Ee][Dd]%[89]` + hex + tail,
+			`%[Ff]0%[9ABab]` + hex + tail + tail, `%[Ff][1-3]` + tail + tail + tail,
+			`%[Ff]4%8` + hex + tail + tail,
+		}, "|") + "){0,1000}$"}}
 }
 
 func exactly(s *huma.Schema) {

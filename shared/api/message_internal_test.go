@@ -1,0 +1,27 @@
+package api
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"southbound/shared/api/wire"
+)
+
+// TestMessagePattern pins that the described pattern of a message accepts what the server accepts.
+func TestMessagePattern(t *testing.T) {
+	t.Parallel()
+	pattern := messageHeader().Schema.Pattern
+	re := regexp.MustCompile(strings.TrimSuffix(pattern, "{0,1000}$") + "*$")
+	for _, value := range []string{
+		"", "plain words", "100%25", "a%0Ab%09c", "%2F%2f%3C", "%7E", "%C3%BC", "%c2%a0", "%E2%82%AC",
+		"%ED%9F%BF", "%F0%9F%98%80", "%f4%8f%bf%bf", wire.EncodeMessage("why, ü €, 😀 <b>/?"),
+		"%", "%0", "%00", "%07", "%7F", "%0d", "%C2%85", "%C0%80", "%E0%80%80", "%ED%A0%80", "%F0%80%80%80",
+		"%F4%90%80%80", "%FF", "%C3", "%C3%28", "%80",
+	} {
+		_, err := wire.DecodeMessage(value)
+		if matches := re.MatchString(value); matches != (err == nil) {
+			t.Errorf("%s: the pattern says %v, and the server %v", value, matches, err)
+		}
+	}
+}
