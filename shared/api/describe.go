@@ -138,6 +138,7 @@ func across(schemas map[string]*huma.Schema, filtered ...*huma.Operation) {
 	}
 	for name, member := range map[string]string{
 		"Bundle": "target", "PlanAsked": "target", "WorkInBody": "filter", "DryRunAsked": "filter",
+		"Forgetting": "filter",
 	} {
 		if s := schemas[name]; s != nil {
 			filter(s.Properties[member], say)
