@@ -2,6 +2,7 @@ package api
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -141,7 +142,7 @@ func across(schemas map[string]*huma.Schema, filtered ...*huma.Operation) {
 		"Forgetting": "filter",
 	} {
 		if s := schemas[name]; s != nil {
-			filter(s.Properties[member], say)
+			filter(s.Properties[member], name == "Forgetting", say)
 		}
 	}
 	if s := schemas["Detail"]; s != nil { // null until there is a value
@@ -155,28 +156,36 @@ func across(schemas map[string]*huma.Schema, filtered ...*huma.Operation) {
 		}
 		for _, p := range op.Parameters {
 			if p.Name == "filter" {
-				filter(p.Schema, say)
+				filter(p.Schema, true, say)
 			}
 		}
 	}
 }
 
-// filter describes the terms of a filter, each of which may occur once, except agent.
-func filter(s *huma.Schema, say func(*huma.Schema, string, any)) {
+// filter describes the terms of a filter. Some of them occur once. A list also takes deploying=.
+func filter(s *huma.Schema, list bool, say func(*huma.Schema, string, any)) {
 	type object = map[string]any
-	const id = `^([^=]+|[^=]*[\[:*?][^=]*=[\s\S]*)$`
-	kinds := []string{`^type=[\s\S]*$`, `^set=[\s\S]*$`,
-		`^status=(deployed|failed|skipped|blocked|undefined|available|deploying|orphaned|non_compliant|unavailable)$`,
-		id}
-	terms, once := []object{{"pattern": `^agent=[\s\S]*$`}}, []object{}
-	for _, pattern := range kinds {
-		terms = append(terms, object{"pattern": pattern})
-		once = append(once, object{"contains": object{"pattern": pattern}, "minContains": 0,
+	once := []string{`^type=[\s\S]*$`, `^set=[\s\S]*$`,
+		`^([^=]+|[^=]*[\[:*?][^=]*=[\s\S]*)$`} // the last is an id
+	if list {
+		once = append(once, `^deploying=(true|false)$`)
+	}
+	terms, rules := []object{}, []object{}
+	for _, pattern := range once {
+		rules = append(rules, object{"contains": object{"pattern": pattern}, "minContains": 0,
 			"maxContains": 1})
+	}
+	for _, pattern := range slices.Concat(once, []string{
+		`^agent=[\s\S]*$`, `^reason~=[\s\S]*$`, `^id~=[\s\S]*$`,
+		`^status=(deployed|failed|skipped|blocked|undefined|available|deploying|orphaned|non_compliant|unavailable)$`,
+		`^compliance=(has_update|compliant|non_compliant|undefined)$`,
+		`^last_run=(new|successful|failed|skipped)$`, `^blocked=(no|yes|temporary|decision)$`,
+	}) {
+		terms = append(terms, object{"pattern": pattern})
 	}
 	s.Nullable = false
 	say(s.Items, "anyOf", terms)
-	say(s, "allOf", once)
+	say(s, "allOf", rules)
 }
 
 // notSlash excludes "/" as the name of a parameter, since a path cannot have it as a segment.

@@ -158,7 +158,7 @@ func (f *finder) resources(ctx context.Context) error {
 			return err
 		}
 	}
-	q := resources.Query{Filter: []string{"*" + f.text + "*"}}
+	q := resources.Query{Filter: []string{"id~=" + f.text}}
 	q.Limit = f.limit + 1
 	for range maxPages {
 		page, err := f.Resources.ResourcesPage(ctx, f.env, q)
