@@ -150,6 +150,7 @@ func TestGraphErrors(t *testing.T) {
 		{"no environment", "x", api.GraphQuery{}, fault.NotFound},
 		{"a wrong word", "e", api.GraphQuery{Fold: []string{"colour"}}, fault.Usage},
 		{"a wrong filter", "e", api.GraphQuery{Filter: []string{"colour=red"}}, fault.Usage},
+		{"too many boxes", "e", api.GraphQuery{Open: make([]string, 31)}, fault.Usage},
 		{"steps backwards", "e", api.GraphQuery{ID: idOn("a", "a"), Up: -1}, fault.Usage},
 	} {
 		for name, home := range map[string]api.Home{"service": w.service, "client": w.client(t)} {

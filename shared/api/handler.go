@@ -66,7 +66,7 @@ func handler(s *Service, all bool) http.Handler {
 		}
 	}
 	describeAPI(r.API.OpenAPI(), s.about.Auth)
-	return identified(r.Handler())
+	return problem.ForPublicClients(identified(r.Handler()))
 }
 
 // identified rejects requests of callers that may only read, if they change something, and passes

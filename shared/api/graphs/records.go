@@ -15,10 +15,11 @@ const (
 	FoldType  = "type"
 )
 
-// The bounds of Query.Limit.
+// The bounds of Query.Limit and Query.Open.
 const (
 	DefaultNodes = 500
 	MaxNodes     = 2000
+	MaxOpen      = 30
 )
 
 // Query selects a graph: the neighbours of one resource, or the resources that match a filter.

@@ -43,6 +43,10 @@ func check(q Query) error {
 				WithHint("use agent, type or both")
 		}
 	}
+	if len(q.Open) > MaxOpen {
+		return fault.New(fault.Usage, "read graph", "%d boxes are open, and at most %d may be",
+			len(q.Open), MaxOpen).WithHint("use a filter, or fewer folds")
+	}
 	if q.Up < 0 || q.Down < 0 {
 		return fault.New(fault.Usage, "read graph", "up and down must not be negative")
 	}
