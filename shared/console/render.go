@@ -70,6 +70,7 @@ func sections() []struct{ name, path string } {
 		{"Overview", ""}, {"Resources", "resources"}, {"Agents", "agents"},
 		{"Versions", "versions"}, {"Dry runs", "dryruns"}, {"Actions", "actions"},
 		{"Parameters", "parameters"}, {"Services", "services"}, {"Orders", "orders"},
+		{"Audit", "audit"},
 	}
 }
 

@@ -42,6 +42,7 @@ func (s *site) routes() []route {
 		s.comparePages(), s.dryrunPages(), s.agentsPages(), s.actionsPages(), s.parametersPages(),
 		s.servicesPages(), s.inventoryPages(), s.instancePages(), s.ordersPages(),
 		s.documentationPages(), s.graphPages(), s.lifecyclePages(), s.searchPages(),
+		s.auditPages(),
 	} {
 		all = append(all, rows...)
 	}

@@ -62,7 +62,7 @@ func Open(t testing.TB, definitions []provider.Definition) *World {
 	w.Service = api.New(api.Config{Engine: w.Engine, Jobs: w.Own, Services: orders.New(orders.Config{
 		Definitions: w.Own.Definitions(), Instances: w.Own.Instances(), Book: w.Own.Instances(),
 		Callbacks: w.Own.Callbacks(),
-	}), Definitions: w.Own.Definitions(), History: w.Own.ParameterHistory,
+	}), Audit: w.Own, Definitions: w.Own.Definitions(), History: w.Own.ParameterHistory,
 		About: api.Discovery{Version: "1", Auth: api.AuthBearer}})
 	ctx, stop := context.WithCancel(context.Background())
 	wait := w.Service.WorkHere(ctx)

@@ -69,3 +69,13 @@ func (f *Faulty) Search(
 	}
 	return f.Home.Search(ctx, env, text, limit)
 }
+
+// AuditPage implements api.Home.
+func (f *Faulty) AuditPage(
+	ctx context.Context, env string, q api.AuditQuery,
+) (page api.Page[api.Audited], err error) {
+	if err = f.Before("AuditPage"); err == nil {
+		page, err = f.Home.AuditPage(ctx, env, q)
+	}
+	return page, err
+}

@@ -1,0 +1,47 @@
+package console_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"southbound/handlers"
+	"southbound/shared/api"
+	"southbound/shared/console"
+	"southbound/shared/fault"
+	"southbound/shared/internal/simtest/consoletest"
+)
+
+// TestAuditPage pins the list of requests in both homes.
+func TestAuditPage(t *testing.T) {
+	t.Parallel()
+	w := consoletest.Open(t, handlers.All())
+	w.Fill(t)
+	at := "/console/" + consoletest.Env + "/audit"
+	homes := w.Homes(t)
+	wants(t, signedIn(t, console.New(w.Service, options())).Get(at, http.StatusOK))
+	ctx := api.WithMessage(api.WithCaller(t.Context(),
+		api.Caller{User: "<b>ann</b>", Via: api.ViaConsole}), "new disk <script>")
+	for range 51 {
+		if err := w.Service.Pause(ctx, consoletest.Env, true, "web1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Service.Forget(ctx, consoletest.Env,
+		api.Forgetting{ID: "std::Null[x,name=none]"}); err == nil {
+		t.Fatal("a resource that is not there was forgotten")
+	}
+	for name, home := range homes {
+		b := signedIn(t, console.New(home, options()))
+		page := b.Get(at, http.StatusOK)
+		consoletest.CheckHTML(t, name, page)
+		wants(t, page, "<b>ann</b>", "console", "pause", "web1", "new disk <script>", "forget",
+			"failed", "Next page", "50 requests")
+		i := strings.Index(page, `rel="next" href="`) + len(`rel="next" href="`)
+		next := page[i : i+strings.IndexByte(page[i:], '"')]
+		wants(t, b.Get(strings.ReplaceAll(next, "&amp;", "&"), http.StatusOK), "First page", "pause")
+	}
+	gone := fault.New(fault.Unavailable, "", "the server does not answer")
+	b := signedIn(t, console.New(consoletest.FailingAt(w.Service, "AuditPage", gone), options()))
+	wants(t, b.Get(at, http.StatusServiceUnavailable), "Try again")
+}
