@@ -14,7 +14,7 @@ import (
 // Bounds of the page of a graph: steps from a resource, and boxes that a URL unfolds.
 const (
 	graphSteps = 2
-	maxOpen    = 50
+	maxOpen    = 30
 )
 
 func (s *site) graphPages() []route {
