@@ -70,10 +70,14 @@ func (s *site) documentation(
 ) documentationView {
 	var v documentationView
 	var order []float64
-	for _, a := range def.Attributes {
-		if a.Modifier != definition.ReadOnly || a.Annotations["web_presentation"] != "documentation" {
-			continue
-		}
+	texts := slices.DeleteFunc(slices.Clone(def.Attributes), func(a definition.Attribute) bool {
+		return a.Modifier != definition.ReadOnly || a.Annotations["web_presentation"] != "documentation"
+	})
+	top := 2 // of headings: below the title of the page, or of the card
+	if len(texts) > 1 {
+		top = 3
+	}
+	for _, a := range texts {
 		tab := docTab{ID: "doc-" + a.Name, Title: titleOf(&a), Open: true}
 		if name, is := a.Annotations["web_icon"].(string); is {
 			tab.Icon = s.icons.find(name)
@@ -81,7 +85,7 @@ func (s *site) documentation(
 		if open, is := a.Annotations["web_default_open"].(bool); is {
 			tab.Open = open
 		}
-		s.fill(r, &tab, textOf(attributes, &a), offer)
+		s.fill(r, &tab, textOf(attributes, &a), top, offer)
 		at, _ := slices.BinarySearch(order, orderOf(&a)+1e-9) // after those with the same order
 		order = slices.Insert(order, at, orderOf(&a))
 		v.Tabs = slices.Insert(v.Tabs, at, tab)
@@ -135,12 +139,12 @@ func orderOf(a *definition.Attribute) float64 {
 
 // fill renders the text of a tab.
 func (s *site) fill(
-	r *request, tab *docTab, text string, offer func(target string) *transferForm,
+	r *request, tab *docTab, text string, top int, offer func(target string) *transferForm,
 ) {
 	if tab.Empty = strings.TrimSpace(text) == ""; tab.Empty {
 		return
 	}
-	blocks, ok := s.markdown.render(text, tab.ID+"-", languageMermaid, languageSetState)
+	blocks, ok := s.markdown.render(text, tab.ID+"-", top, languageMermaid, languageSetState)
 	if !ok {
 		tab.Plain = text[:min(len(text), maxMarkdown/8)]
 		if len(tab.Plain) < len(text) {

@@ -55,9 +55,10 @@ const markStart, markEnd = '\uE000', '\uE001'
 
 var markPattern = regexp.MustCompile(`\x{E000}(\d+)\x{E001}`)
 
-// render returns the blocks of a text. The ids of its headings begin with prefix. Fenced blocks of
+// render returns the blocks of a text. The ids of its headings begin with prefix, their levels with
+// top. Fenced blocks of
 // the languages in own are returned as such. If the text cannot be rendered, render returns false.
-func (m *markdown) render(source, prefix string, own ...string) ([]block, bool) {
+func (m *markdown) render(source, prefix string, top int, own ...string) ([]block, bool) {
 	if len(source) > maxMarkdown || costly(source) {
 		return nil, false
 	}
@@ -70,7 +71,7 @@ func (m *markdown) render(source, prefix string, own ...string) ([]block, bool) 
 	in := []byte(source)
 	root := m.parse.Parser().Parse(text.NewReader(in),
 		parser.WithContext(parser.NewContext(parser.WithIDs(&headingIDs{prefix: prefix}))))
-	fenced := adapt(root, in, prefix, own)
+	fenced := adapt(root, in, prefix, top, own)
 	var out bytes.Buffer
 	if err := m.parse.Renderer().Render(&out, in, root); err != nil {
 		return nil, false
@@ -157,7 +158,7 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // adapt changes a parsed text for a page: images become links, headings go below those of the page
 // without gaps, and fenced blocks of own languages become marks. It returns these blocks.
-func adapt(root ast.Node, source []byte, prefix string, own []string) []block {
+func adapt(root ast.Node, source []byte, prefix string, top int, own []string) []block {
 	var fenced []block
 	var images []*ast.Image
 	var marks []*ast.FencedCodeBlock
@@ -174,7 +175,7 @@ func adapt(root ast.Node, source []byte, prefix string, own []string) []block {
 				levels = levels[:len(levels)-1]
 			}
 			levels = append(levels, n.Level)
-			n.Level = min(6, len(levels)+2)
+			n.Level = min(6, len(levels)+top-1)
 		case *ast.Link:
 			if id, is := bytes.CutPrefix(n.Destination, []byte("#")); is {
 				n.Destination = append([]byte("#"+prefix), id...)

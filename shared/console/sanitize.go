@@ -43,18 +43,22 @@ func sanitize(in []byte, prefix string) string {
 
 func documentElement(a atom.Atom) bool {
 	switch a {
-	case atom.A, atom.H3, atom.H4, atom.H5, atom.H6, atom.P, atom.Em, atom.Strong, atom.Del, atom.Code,
+	case atom.A, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.P, atom.Em, atom.Strong, atom.Del, atom.Code,
 		atom.Pre, atom.Blockquote, atom.Ul, atom.Ol, atom.Li, atom.Table, atom.Thead, atom.Tbody,
-		atom.Tr, atom.Th, atom.Td:
+		atom.Tr, atom.Th, atom.Td, atom.Input:
 		return true
 	}
 	return emptyElement(a)
 }
 
-func emptyElement(a atom.Atom) bool { return a == atom.Br || a == atom.Hr || a == atom.Input }
+func emptyElement(a atom.Atom) bool { return a == atom.Br || a == atom.Hr }
 
 func (s *sanitizer) start(t html.Token, prefix string) {
 	if !documentElement(t.DataAtom) {
+		return
+	}
+	if t.DataAtom == atom.Input {
+		s.checkbox(&t)
 		return
 	}
 	clean := html.Token{Type: html.StartTagToken, DataAtom: t.DataAtom, Data: t.DataAtom.String()}
@@ -88,18 +92,26 @@ func (s *sanitizer) end(a atom.Atom) {
 	}
 }
 
+// checkbox writes the box of a task list as a character: screen readers would
+// announce a control without label.
+func (s *sanitizer) checkbox(t *html.Token) {
+	if slices.ContainsFunc(t.Attr, func(a html.Attribute) bool { return a.Key == "checked" }) {
+		s.out.WriteString("☑")
+		return
+	}
+	s.out.WriteString("☐")
+}
+
 func (s *sanitizer) keeps(element atom.Atom, key, value, prefix string) bool {
 	switch element {
 	case atom.A:
 		return key == "title" || (key == "href" && harmless(value))
-	case atom.H3, atom.H4, atom.H5, atom.H6:
+	case atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
 		return key == "id" && strings.HasPrefix(value, prefix)
 	case atom.Code:
 		return key == "class" && s.language.MatchString(value)
 	case atom.Ol:
 		return key == "start" && strings.Trim(value, "0123456789") == "" && len(value) < 10
-	case atom.Input:
-		return key == "checked" || key == "disabled" || (key == "type" && value == "checkbox")
 	}
 	return false
 }

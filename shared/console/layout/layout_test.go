@@ -313,7 +313,7 @@ func TestSVG(t *testing.T) {
 			[]string{"&lt;/title&gt;&lt;script", `class="line xonclicky"`, "&#34;&#39;&amp;"},
 			[]string{"<script", "<b>", ` onclick="`}},
 		{"a long title is cut in its middle, and whole in the title", Graph{Nodes: []Node{{ID: "a",
-			Title: long}}}, []string{"<title>" + long, ">aaaaaaaaaaaa…zzzzzzzzzzzz<"}, nil},
+			Title: long}}}, []string{"<title>" + long, ">aaaaaaaaa…zzzzzzzzzz<"}, nil},
 		{"control characters are marks", Graph{Nodes: []Node{{ID: "a",
 			Title: "a\x1b[31m\u202eb\u2066c\x00\nd\x7f\xff"}}},
 			[]string{"a␛[31m\uFFFDb\uFFFDc␀␊d␡\uFFFD"}, []string{"\x1b", "\u202e", "\u2066"}},
@@ -330,7 +330,7 @@ func TestSVG(t *testing.T) {
 		{"the current box", Graph{Nodes: []Node{{ID: "a", Current: true}}},
 			[]string{`class="box current"`}, nil},
 		{"wide characters are cut earlier", Graph{Nodes: []Node{{ID: "a",
-			Title: strings.Repeat("字", 30)}}}, []string{">字字字字字字…字字字字字字<"}, nil},
+			Title: strings.Repeat("字", 30)}}}, []string{">字字字字…字字字字字<"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

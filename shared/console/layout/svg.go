@@ -131,7 +131,7 @@ func (b *element) box(x *Box) {
 		"y", strconv.Itoa(y))
 	if second != "" {
 		b.icon(x)
-		b.text("text", cut(second, titleCells-8), "class", "status", "x", strconv.Itoa(x.X+27),
+		b.text("text", cut(second, titleCells-4), "class", "status", "x", strconv.Itoa(x.X+27),
 			"y", strconv.Itoa(x.Y+37))
 	}
 	if x.Count > 0 {

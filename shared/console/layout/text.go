@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	titleCells = 25 // of the titles of boxes
+	titleCells = 20 // of the titles of boxes
 	labelCells = 32 // of the texts at lines
 	cell       = 7  // pixels of a character at most, on average
 	maxText    = 1000

@@ -7,6 +7,7 @@ async function draw({ text, dark }) {
 		const { default: mermaid } = await import('./mermaid/mermaid.esm.min.mjs');
 		mermaid.initialize({
 			startOnLoad: false, securityLevel: 'strict', layout: 'dagre', look: 'classic',
+			htmlLabels: false, flowchart: { htmlLabels: false }, class: { htmlLabels: false },
 			theme: dark ? 'dark' : 'default', maxTextSize: 200000, maxEdges: 2000,
 			secure: ['secure', 'securityLevel', 'startOnLoad', 'maxTextSize', 'maxEdges', 'layout', 'look', 'htmlLabels', 'dompurifyConfig', 'themeCSS', 'fontFamily', 'altFontFamily'],
 		});
