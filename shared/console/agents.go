@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -43,6 +44,8 @@ type agentRow struct {
 	Unserved       string // for how long no process has taken up its work; "": it has none
 	Waits          string // why it is waited for
 	Left           string // its scheduled resources
+	Place          string // its address
+	Counts         []countView
 	Resources      string // the address of its resources
 }
 
@@ -89,13 +92,19 @@ func agentsPage(ctx context.Context, r *request) (view, error) {
 	if err != nil {
 		d.Unknown = r.problem(err)
 	}
+	known, err := r.knownOfAgents(ctx, h, p.Released)
+	if err != nil && d.Unknown == nil {
+		d.Unknown = r.problem(err)
+	}
 	only := url.Values{}
 	if word != "" {
 		only.Set(paramWord, word)
 		d.Chips = chipsOf(only, []string{paramWord}, func(v url.Values) string { return r.urlOf("agents", v) })
 	}
 	for i := range list.Items {
-		d.Rows = append(d.Rows, r.agentRow(&list.Items[i], &p))
+		row := r.agentRow(&list.Items[i], &p)
+		row.Place, row.Counts = known.places[row.Name], known.counts[row.Name]
+		d.Rows = append(d.Rows, row)
 	}
 	d.Pager = r.turns("agents", only, q.Get(paramCursor), list.Next)
 	d.Pager.Text = counted(len(d.Rows), list.Count)
@@ -108,6 +117,52 @@ func agentsPage(ctx context.Context, r *request) (view, error) {
 		}
 	}
 	return view{Template: "agents.html", Title: "Agents", Section: "Agents", Data: d}, nil
+}
+
+// agentsKnown is what other calls than the list tell of agents, by name.
+type agentsKnown struct {
+	places map[string]string
+	counts map[string][]countView
+}
+
+// knownOfAgents returns where the agents of a version are, and how many resources of which status
+// the worst of them have.
+func (r *request) knownOfAgents(ctx context.Context, h api.Home, version int) (agentsKnown, error) {
+	out := agentsKnown{map[string]string{}, map[string][]countView{}}
+	health, err := h.Health(ctx, r.Env)
+	for i := range health.Agents {
+		x := &health.Agents[i]
+		out.counts[x.Name] = countsOf(x.Counts, func(s state.Status) string {
+			return r.url("resources", paramAgent, x.Name, paramStatus, string(s))
+		})
+	}
+	if version == 0 {
+		return out, unlessNone(err)
+	}
+	v, wrong := h.Described(ctx, r.Env, version)
+	for name, described := range v.Agents {
+		out.places[name] = placeOf(described)
+	}
+	return out, cmp.Or(unlessNone(err), wrong)
+}
+
+// placeOf returns the address of an agent as documents describe it; "": it is this machine, or has
+// no host.
+func placeOf(described map[string]any) string {
+	text := func(name string) string {
+		if v := described[name]; v != nil {
+			return strings.Trim(diffview.Short(v), `"`)
+		}
+		return ""
+	}
+	place := cmp.Or(text("host"), text("url"), text("region"))
+	if user := text("user"); user != "" && place != "" {
+		place = user + "@" + place
+	}
+	if port := text("port"); port != "" && place != "" {
+		place += ":" + port
+	}
+	return shorten(place, 80)
 }
 
 // agentView is one agent.

@@ -37,7 +37,7 @@ func pageOf(id string) string {
 func operatorPages() map[string][]string {
 	return map[string][]string{
 		"/console/production/": {"What is wrong", "connection to 10.0.0.9 refused", "2 others not done because of it",
-			"1 agent is paused: db1", "Version 2 is in force", "Versions of today"},
+			"1 agent is paused: db1", "Version 2 is in force", "Versions of today", "Graph"},
 		"/console/production/resources":                        {"failed 1", "skipped 2", "web1 broken", "With"},
 		"/console/production/resources?status=skipped":         {"status: skipped", "web1 after", "web1 last"},
 		"/console/production/resources?status=failed&q=nosuch": {"No resource matches"},
@@ -47,7 +47,7 @@ func operatorPages() map[string][]string {
 		"/console/production/actions":                        {"web1 broken", "deploy", "version 2"},
 		"/console/production/actions?outcome=failed":         {"outcome: failed", "web1 broken"},
 		"/console/production/actions?text=nosuch":            {"No action matches"},
-		"/console/production/agents":                         {"web1", "db1", "paused", "local"},
+		"/console/production/agents":                         {"web1", "db1", "paused", "local", "failed 1", "skipped 2"},
 		"/console/production/agents?q=web":                   {"words: web", "web1"},
 		"/console/production/agents/db1":                     {"paused", "Resume", "transport"},
 		"/console/production/versions":                       {"2", "in force", "ada", "a change of a test", "compare and release"},
@@ -62,6 +62,7 @@ func operatorPages() map[string][]string {
 		"/console/production/search?q=":                      {"Type a word"},
 		"/console/production/search?q=nosuch":                {"Nothing was found"},
 		"/console/production/search?q=db1":                   {"Agent db1", "paused"},
+		"/console/production/audit":                          {"pause", "db1"},
 		"/console/production/dryruns":                        {"Start", "No dry run was started"},
 		"/console/production/facts":                          {"Facts"},
 	}
@@ -386,6 +387,11 @@ func (h *hostileHome) Described(context.Context, string, int) (api.Described, er
 	return api.Described{Version: h.version(), Agents: map[string]map[string]any{h.text: {h.text: h.text}}}, nil
 }
 
+func (h *hostileHome) AuditPage(context.Context, string, api.AuditQuery) (paging.Page[api.Audited], error) {
+	return paging.Page[api.Audited]{Items: []api.Audited{{ID: h.text, By: h.text, Via: h.text, Act: h.text, Targets: []string{h.text},
+		Message: h.text, Outcome: "failed", Error: h.text}}, Next: h.text}, nil
+}
+
 func (h *hostileHome) Compare(context.Context, string, int, int, bool) (deploy.DryRun, error) {
 	a := h.action()
 	return deploy.DryRun{Planned: []deploy.PlannedChange{{ID: h.id(), Action: "update", Changes: a.Changes, Reason: h.text, MovedFrom: h.id()}},
@@ -415,7 +421,7 @@ func TestOperatorsHostile(t *testing.T) {
 		h.text = text
 		out := map[string]string{}
 		for _, at := range []string{"", "resources", "resources?q=%TEXT", "resource?id=x", "actions?text=%TEXT", "actions/0001", "agents?q=%TEXT",
-			"agents/%PATH", "versions", "versions/1", "compare?from=1&to=2", "compare?from=1&to=2&diff=sides", "parameters?q=%TEXT", "parameter?name=%TEXT", "parameter/delete?name=%TEXT", "facts", "search?q=%TEXT", "forget?agent=%TEXT"} {
+			"agents/%PATH", "versions", "versions/1", "audit", "compare?from=1&to=2", "compare?from=1&to=2&diff=sides", "parameters?q=%TEXT", "parameter?name=%TEXT", "parameter/delete?name=%TEXT", "facts", "search?q=%TEXT", "forget?agent=%TEXT"} {
 			to := strings.ReplaceAll(strings.ReplaceAll(at, "%TEXT", url.QueryEscape(text)), "%PATH", url.PathEscape(text))
 			out[at] = b.Get("/console/production/"+to, http.StatusOK)
 		}

@@ -228,14 +228,16 @@ func (p *formPage) answer(ctx context.Context) (view, error) {
 	p.values, more = p.form.Values(p.draft)
 	p.problems = append(p.problems, more...)
 	if f.Get(fieldTo) == viewJSON {
-		if !form.OnlyMissing(p.problems) {
+		if len(p.problems) > 0 {
 			p.d.Notes = append(p.d.Notes, "Correct these values first: they cannot be written as JSON.")
 			return p.view(ctx)
 		}
-		p.d.JSON, p.d.Text, p.problems = true, p.form.Text(p.values), nil
+		p.d.JSON, p.d.Text = true, p.form.Text(p.values)
 		return p.view(ctx)
 	}
-	p.problems = form.Further(p.problems, p.form.Check(p.values))
+	if len(p.problems) == 0 {
+		p.problems = p.form.Check(p.values)
+	}
 	return p.finish(ctx)
 }
 

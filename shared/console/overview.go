@@ -69,6 +69,7 @@ type overviewView struct {
 	NoVersions *problemView
 	All24      string // the address of the list of versions
 	Actions    string // the address of the log of changes and failures
+	Graph      string // the address of the graph; "": there is none
 }
 
 // noteRow is something that stops work.
@@ -122,7 +123,7 @@ func overviewPage(ctx context.Context, r *request) (view, error) {
 // overview returns everything of the page that the progress tells.
 func (r *request) overview(p *api.Progress) overviewView {
 	d := overviewView{Exported: p.Last > 0, Released: p.Released, Version: r.versionURL(p.Released),
-		Looked: r.time(r.now()), WellStatus: statusView{Word: "Nothing is wrong.", Icon: "check", Tone: "good"}, All24: r.url("versions"), Actions: r.url("actions", paramNotable, "1"),
+		Looked: r.time(r.now()), WellStatus: statusView{Word: "Nothing is wrong.", Icon: "check", Tone: "good"}, All24: r.url("versions"), Actions: r.url("actions", paramNotable, "1"), Graph: r.graphURL(""),
 		Counts: countsOf(p.ByStatus(), func(s state.Status) string { return r.url("resources", paramStatus, string(s)) })}
 	if p.Last != p.Released && p.Released > 0 {
 		d.Unstaged, d.Compare = p.Last, r.compareURL(p.Released, p.Last)

@@ -135,9 +135,7 @@ func (r *request) resourceView(d *api.Detail) resourceView {
 	v.Requires, v.MoreRequires = r.refs(d.Requires, maxNeighbors)
 	v.RequiredBy, v.MoreRequiredBy = r.refs(d.RequiredBy, maxNeighbors)
 	v.Causes, v.MoreCauses = r.refs(d.Causes, maxNeighbors)
-	if r.hasPage("GET /console/{env}/graph") {
-		v.Graph = r.url("graph", "id", string(d.ID))
-	}
+	v.Graph = r.graphURL(d.ID)
 	if d.Place != nil {
 		v.Place = line(d.Place.String())
 	}
@@ -176,6 +174,14 @@ func (r *request) sentencePart(p phrase) sentencePart {
 		out.At = &at
 	}
 	return out
+}
+
+// graphURL returns the URL of the graph of a resource, or of the environment; "" if it has no page.
+func (r *request) graphURL(id resource.ID) string {
+	if !r.hasPage("GET /console/{env}/graph") {
+		return ""
+	}
+	return r.url("graph", "id", string(id))
 }
 
 // sidesLink returns the switch between the forms of differences for a page.

@@ -35,6 +35,7 @@ type resourcesView struct {
 	Uncounted *problemView // why there are no counts
 	Failed    *problemView // why there are no rows
 	Exported  bool         // a version was stored
+	Graph     string       // the address of the graph, of the selected set if there is one; "": none
 }
 
 // resourceRow is a row of the list of resources.
@@ -68,6 +69,9 @@ func resourcesPage(ctx context.Context, r *request) (view, error) {
 		Statuses: choicesOf(api.Statuses(), sel.oneStatus()), Of: sel.oneStatus()}
 	if !sel.empty() {
 		d.Clear = at(nil)
+	}
+	if d.Graph = r.graphURL(""); d.Graph != "" && sel.HasSet {
+		d.Graph = r.url("graph", paramSet, sel.Set)
 	}
 	h := r.home(ctx)
 	p, err := h.Progress(ctx, r.Env)
