@@ -163,7 +163,7 @@ func (p *releasing) releaseWhole(
 		if p.env.Held(row) {
 			p.held[row.Lane] = true
 		}
-		if row.Blocked == state.BlockedTemp {
+		if row.Block() == state.BlockedTemp {
 			// It may be skipped because of a requirement of the previous graph, which is no longer
 			// known.
 			r.skipped = append(r.skipped, row.ID)

@@ -30,10 +30,14 @@ func (r *Row) Comparison() Compliance {
 	return r.Compliance
 }
 
-// Block returns whether a resource may run, and otherwise the reason.
+// Block returns whether a resource may run, and otherwise the reason. A skip ends when the resource is
+// scheduled again.
 func (r *Row) Block() Blocked {
-	if r.Lacking() {
+	switch {
+	case r.Lacking():
 		return BlockedYes
+	case r.Blocked == BlockedTemp && r.Ticket() != 0:
+		return NotBlocked
 	}
 	return r.Blocked
 }

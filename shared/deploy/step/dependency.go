@@ -52,8 +52,5 @@ func (e *Dependency) wake(r *state.Row, concerned bool) []Effect {
 	if !concerned || !r.Runnable() {
 		return nil
 	}
-	if r.Blocked == state.BlockedTemp {
-		r.Blocked = state.NotBlocked
-	}
 	return schedule(e.Priority)
 }

@@ -136,6 +136,9 @@ func (e *Finished) apply(r *state.Row, sends bool) {
 			r.Blocked, r.Causes = state.BlockedTemp, e.Causes
 			return
 		}
+		if r.Blocked == state.BlockedTemp {
+			r.Blocked = state.NotBlocked
+		}
 		e.retryLater(r)
 	default:
 		e.failed(r)

@@ -141,7 +141,6 @@ func (e Unbound) next(r *state.Row) []Effect {
 	switch {
 	case r.Orphaned:
 	case r.Blocked == state.BlockedTemp:
-		r.Blocked = state.NotBlocked
 		return schedule(state.PriorityNewVersion)
 	case r.Ticket() != 0:
 		return schedule(r.Priority)

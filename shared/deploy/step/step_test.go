@@ -181,11 +181,10 @@ func TestDependencies(t *testing.T) {
 		return DependencyChanged{Dependency: d, Of: of, At: time.Unix(at, 0)}
 	}
 	purge := DependencyChanged{Dependency: of, At: time.Unix(1, 0), Purged: sender.ID}
-	unblocked := func(r *state.Row) { r.Blocked = state.NotBlocked }
 	leave := func(r *state.Row) { r.LeaveBehind(sender.ID) }
 	check(t, map[string]step{
 		"Recovered": {reason: "it was skipped", was: skipped, event: DependencyRecovered{of},
-			want: unblocked, then: user},
+			then: user},
 		"RecoveredForNothing": {reason: "it was not skipped", event: DependencyRecovered{of}},
 		"RecoveredScheduled": {
 			reason: "the next run sees the outcome",
@@ -196,7 +195,6 @@ func TestDependencies(t *testing.T) {
 			reason: "the run was claimed without knowing of the requirement",
 			was:    func(r *state.Row) { skipped(r); scheduled(r) },
 			event:  DependencyRecovered{running},
-			want:   unblocked,
 			then:   user,
 		},
 		"RecoveredWaited": {
@@ -333,7 +331,7 @@ func TestReleased(t *testing.T) {
 			reason: "it may not require any more what it was skipped for",
 			was:    skipped,
 			event:  rewired,
-			want:   func(r *state.Row) { requiring(r); r.Blocked = state.NotBlocked },
+			want:   requiring,
 			then:   newest,
 		},
 		"RewiredScheduled": {
@@ -365,7 +363,7 @@ func TestReleased(t *testing.T) {
 			then: user,
 		},
 		"Unbound": {reason: "it no longer requires what it was skipped for", was: skipped,
-			event: Unbound{}, want: func(r *state.Row) { r.Blocked = state.NotBlocked }, then: newest},
+			event: Unbound{}, then: newest},
 		"UnboundIdle":   {reason: "it waited for nothing", event: Unbound{}},
 		"UnboundOrphan": {reason: "an orphan never runs", was: orphaned, event: Unbound{user1}},
 		"UnboundChecking": {
