@@ -274,6 +274,8 @@ func TestFormMistakes(t *testing.T) {
 			"do", "order"}, 422, []string{"/role: the form of customer has no such field"}, "c@d"},
 		{"a required value is missing", []string{"/name", "", "/contact", "c@d", "do", "order"}, 422,
 			[]string{"Name : it is empty"}, "c@d"},
+		{"one is missing, and another one is wrong", []string{"/name", "", "/contact", "wrong", "do", "order"}, 422,
+			[]string{"There are 2 mistakes", "it is empty", "it does not match"}, "wrong"},
 		{"megabytes of text", []string{"/name", "a", "/contact", long, "do", "order"}, 422,
 			[]string{"98304"}, long},
 		{"hostile text", []string{"/name", evil, "/contact", evil, "do", "order"}, 422,
@@ -324,6 +326,10 @@ func TestFormAsJSON(t *testing.T) {
 	w := offered(t, "testdata/forms.cf")
 	b := signedIn(t, console.New(w.Service, options()))
 	const path = at + "services/customer/new"
+	empty := b.Post(path, with(formOf(t, b.Get(path, 200), "id"), "to", "json"), 200)
+	if got := formOf(t, empty, "text").Get("text"); got != "{}" {
+		t.Errorf("an empty form as JSON: %s", got)
+	}
 	posted := with(formOf(t, b.Get(path, 200), "id"), "/name", "acme", "/contact", "a@b", "to", "json")
 	page := b.Post(path, posted, 200)
 	posted = formOf(t, page, "text")

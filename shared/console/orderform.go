@@ -228,16 +228,14 @@ func (p *formPage) answer(ctx context.Context) (view, error) {
 	p.values, more = p.form.Values(p.draft)
 	p.problems = append(p.problems, more...)
 	if f.Get(fieldTo) == viewJSON {
-		if len(p.problems) > 0 {
+		if !form.OnlyMissing(p.problems) {
 			p.d.Notes = append(p.d.Notes, "Correct these values first: they cannot be written as JSON.")
 			return p.view(ctx)
 		}
-		p.d.JSON, p.d.Text = true, p.form.Text(p.values)
+		p.d.JSON, p.d.Text, p.problems = true, p.form.Text(p.values), nil
 		return p.view(ctx)
 	}
-	if len(p.problems) == 0 {
-		p.problems = p.form.Check(p.values)
-	}
+	p.problems = form.Further(p.problems, p.form.Check(p.values))
 	return p.finish(ctx)
 }
 

@@ -1,6 +1,7 @@
 package form
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -99,4 +100,25 @@ func has(p *definition.Part, name string) bool {
 		}
 	}
 	return p.Attribute(name) != nil || embedded(p, name) != nil
+}
+
+// Further returns problems, and further ones with values that have none yet.
+func Further(problems, further diag.Problems) diag.Problems {
+	out := slices.Clone(problems)
+	for _, p := range further {
+		if !slices.ContainsFunc(problems, func(q diag.Problem) bool {
+			return q.Pointer == p.Pointer || strings.HasPrefix(q.Pointer, p.Pointer+"/")
+		}) {
+			out.Add(p)
+		}
+	}
+	return out
+}
+
+// OnlyMissing reports whether values are only missing, so that all others can be written as JSON.
+func OnlyMissing(problems diag.Problems) bool {
+	return !slices.ContainsFunc(problems, func(p diag.Problem) bool {
+		_, err := strconv.Atoi(p.Pointer[strings.LastIndexByte(p.Pointer, '/')+1:])
+		return p.Code != inventory.CodeMissing || err == nil // an item of a list
+	})
 }
