@@ -245,7 +245,7 @@ func TestStaleForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := b.Post(edit, mine, http.StatusConflict)
-	wants(t, page, "Another has changed a.example", "Quota 5 9 7 both changed it", "Tls yes no yes")
+	wants(t, page, "Another user has changed a.example", "Quota 5 9 7 both changed it", "Tls yes no yes")
 	again := formOf(t, page, "seen")
 	if again.Get("/quota") != "7" || again.Has("/tls") || again.Get("seen") == mine.Get("seen") {
 		t.Errorf("the form has %v", again)

@@ -36,7 +36,7 @@ func pageOf(id string) string {
 // operatorPages are the pages that operators read, in the environment that Fill makes.
 func operatorPages() map[string][]string {
 	return map[string][]string{
-		"/console/production/": {"What is wrong", "connection to 10.0.0.9 refused", "2 others not done because of it",
+		"/console/production/": {"Problems", "connection to 10.0.0.9 refused", "2 others not done because of it",
 			"1 agent is paused: db1", "Version 2 is in force", "Versions of today", "Graph"},
 		"/console/production/resources":                        {"failed 1", "skipped 2", "web1 broken", "With"},
 		"/console/production/resources?status=skipped":         {"status: skipped", "web1 after", "web1 last"},

@@ -59,7 +59,8 @@ func (c *Client) Tally(ctx context.Context, env string) ([]Tally, error) {
 }
 
 // EachWith calls f for every row that has one of the statuses, in order of id for each status, until
-// f returns an error. A row whose status changes meanwhile may be left out, or occur twice.
+// f returns an error. If the status of a row changes during the call, the row may be
+// left out, or occur twice.
 func (c *Client) EachWith(
 	ctx context.Context, env string, statuses []Status, f func(*Row) error,
 ) error {
