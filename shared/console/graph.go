@@ -88,13 +88,8 @@ func leftOut(n int) string {
 	return plural(n, "more resource") + " or boxes are not shown."
 }
 
-// graphOf returns the neighbours of a resource as a drawing: two steps up, two down, and its root
-// causes.
-func (s *site) graphOf(ctx context.Context, r *request, id resource.ID) (drawingView, error) {
-	d, _, err := s.neighbours(ctx, r, id)
-	return d, err
-}
-
+// neighbours returns a resource with two steps up, two down and its root causes as a drawing, and a
+// sentence about what the API left out.
 func (s *site) neighbours(
 	ctx context.Context, r *request, id resource.ID,
 ) (d drawingView, left string, err error) {

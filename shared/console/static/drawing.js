@@ -1,6 +1,8 @@
 // Serves the frames of diagrams, and lets people move and enlarge drawings of graphs. Pages work
 // without it: the texts of diagrams are in the page, and drawings are links.
 (() => {
+	if (document.body.dataset.drawing) return; // a page may have several parts that link this script
+	document.body.dataset.drawing = 'ready';
 	const dark = matchMedia('(prefers-color-scheme: dark)');
 	const frames = () => document.querySelectorAll('.diagram iframe');
 	const partOf = (frame, selector) => frame.parentElement.querySelector(selector);
