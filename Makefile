@@ -22,7 +22,7 @@ assets: ## fetch what pages of the console use (diagrams, icons) in locked versi
 quickstart: build ## build, and deploy examples/quickstart
 	$(BIN) apply examples/quickstart
 
-console-demo: build ## build, and open the console over orders of examples/services; DIR= keeps the data
+console-demo: build ## build, and open the console over orders of examples/services; DIR= is a new directory for the data
 	infra/console/demo.sh $(BIN)
 
 vscode: ## pack the extension for Visual Studio Code into bin/southbound.vsix; needs npm

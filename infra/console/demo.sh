@@ -8,7 +8,14 @@ shift
 cd "$(dirname "$0")/../.."
 case $bin in /*) ;; *) bin=$PWD/$bin ;; esac
 dir=${DIR:-/tmp/southbound-console-demo}
+mark=$dir/console-demo # only what an earlier demo made is removed
+if [ -e "$dir" ] && [ ! -e "$mark" ]; then
+	echo "$dir exists, and no demo made it: name another directory with DIR=" >&2
+	exit 1
+fi
 rm -rf "$dir"
+mkdir -p -m 0700 "$dir"
+: >"$mark"
 sb() { "$bin" --data "$dir" --environment hosting --quiet "$@"; }
 
 cd examples/services
