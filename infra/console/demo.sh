@@ -16,7 +16,7 @@ fi
 rm -rf "$dir"
 mkdir -p -m 0700 "$dir"
 : >"$mark"
-sb() { "$bin" --data "$dir" --environment hosting --quiet "$@"; }
+sb() { "$bin" --data "$dir/data" --environment hosting --quiet "$@"; }
 
 cd examples/services
 echo 'exporting the services of examples/services, and ordering some'
@@ -28,9 +28,9 @@ sb service create site host_name=www.acme.example customer=customer/acme \
 sb service create site host_name=shop.globex.example customer=customer/globex quota=50 --wait
 sb service update site/www.acme.example tls=false --wait
 sb service update site/shop.globex.example quota=80 --wait
-"$bin" --data "$dir" --environment quickstart --quiet apply ../quickstart --no-color >/dev/null || true
+"$bin" --data "$dir/data" --environment quickstart --quiet apply ../quickstart --no-color >/dev/null || true
 
 file=/tmp/southbound-services/www.acme.example/site.conf
 echo 'changed by hand' >>"$file"
 echo "changed $file by hand: find it in the console, and repair it"
-exec "$bin" --data "$dir" --environment hosting console "$@"
+exec "$bin" --data "$dir/data" --environment hosting console "$@"
