@@ -130,14 +130,14 @@ func submitted(form *html.Node) url.Values {
 }
 
 func selected(n *html.Node) string {
-	first, chosen, any := "", "", false
+	first, chosen, found := "", "", false
 	walk(n, func(o *html.Node) {
 		if o.Data != "option" {
 			return
 		}
 		v, _ := attr(o, "value")
-		if first == "" && !any {
-			first, any = v, true
+		if first == "" && !found {
+			first, found = v, true
 		}
 		if _, is := attr(o, "selected"); is {
 			chosen = v

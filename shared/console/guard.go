@@ -66,8 +66,8 @@ func part(r *http.Request) bool {
 	return r.Header.Get(regionHeader) != "" || r.Header.Get("Accept") == "text/event-stream"
 }
 
-// sameOrigin reports whether a page of this console has made a request. A browser says nothing on a
-// site without TLS that is not on this machine; the cookie, which is of this site only, then
+// sameOrigin reports whether a page of this console has made a request. A browser sends no such
+// header to a site without TLS on another machine; there the cookie, which only this site gets,
 // decides.
 func sameOrigin(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
@@ -82,7 +82,7 @@ func parseForm(w http.ResponseWriter, r *http.Request) error {
 	err := r.ParseForm()
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil &&
 		kind == "multipart/form-data" {
-		err = r.ParseMultipartForm(maxBody)
+		err = r.ParseMultipartForm(maxBody) //nolint:gosec // guard limits the body
 	}
 	var large *http.MaxBytesError
 	switch {

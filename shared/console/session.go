@@ -112,8 +112,10 @@ func (s *sessions) begin(w http.ResponseWriter, r *http.Request, readOnly bool) 
 
 func (s *sessions) made(r *http.Request, value string, age int) *http.Cookie {
 	path := strings.TrimSuffix(s.o.Base, "/") + "/"
-	return &http.Cookie{Name: s.cookie, Value: value, Path: path, MaxAge: age, HttpOnly: true,
-		SameSite: http.SameSiteStrictMode, Secure: secure(r)}
+	return &http.Cookie{ //nolint:gosec // on loopback, where there is no TLS, Secure would drop it
+		Name: s.cookie, Value: value, Path: path, MaxAge: age, HttpOnly: true,
+		SameSite: http.SameSiteStrictMode, Secure: secure(r),
+	}
 }
 
 // secure reports whether a browser reached the console over https, maybe through a proxy. A wrong
@@ -225,7 +227,8 @@ func (s *site) signIn(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		s.sessions.begin(w, r, !full)
-		http.Redirect(w, r, s.request(r, nil).back(s.root("")), http.StatusSeeOther)
+		back := s.request(r, nil).back(s.root(""))
+		http.Redirect(w, r, back, http.StatusSeeOther) //nolint:gosec // back returns a path of the console
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		http.Error(w, "use GET or POST", http.StatusMethodNotAllowed)
@@ -277,8 +280,8 @@ func (s *site) unknown(w http.ResponseWriter, r *http.Request) {
 			"<meta http-equiv=\"refresh\" content=\"0\"><title>Southbound</title></head>" +
 			"<body><p>Opening the console.</p></body></html>"))
 	default:
-		http.Redirect(w, r, s.request(r, nil).root("signin", "back", r.RequestURI),
-			http.StatusSeeOther)
+		to := s.request(r, nil).root("signin", "back", r.RequestURI)
+		http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // root returns a path of the console
 	}
 }
 

@@ -18,10 +18,10 @@ const (
 	maxFound     = 50  // values and instances that a search returns
 )
 
-// found holds the words that were searched for, for one control of a form.
+// foundWords are the words of a search in one control of a form.
 type foundWords struct {
-	service, parameter string // what was searched
-	words              string
+	service string // whose instances are searched; "": only suggested values are
+	words   string
 }
 
 // sources reads the values that a form suggests. What cannot be read is not suggested: a form is

@@ -213,7 +213,7 @@ func (f *consoleFlags) open(ctx context.Context) (net.Listener, console.Options,
 	if err != nil {
 		return nil, o, fault.Wrap(fault.Unavailable, "listen on "+f.listen, err)
 	}
-	if err := os.Chmod(path, 0o660); err != nil { //nolint:gosec // the group is that of the proxy
+	if err := os.Chmod(path, 0o660); err != nil { // for the proxy, which has its group
 		_ = l.Close()
 		return nil, o, fault.Wrap(fault.Denied, "listen on "+f.listen, err)
 	}

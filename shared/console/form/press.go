@@ -124,9 +124,9 @@ func (f presser) add(t *target) (string, error) {
 		if e.Upper != nil && len(t.draft.items) >= *e.Upper {
 			return "", refused(t.at, "it has at most %s", counted(*e.Upper, "entry", "entries"))
 		}
-		return next(drafter{f.Form}.part(&e.Part, nil, nil, scope{fresh: true}))
+		return next(drafter(f).part(&e.Part, nil, nil, scope{fresh: true}))
 	case e != nil:
-		*t.draft = *drafter{f.Form}.part(&e.Part, nil, nil, scope{fresh: true})
+		*t.draft = *drafter(f).part(&e.Part, nil, nil, scope{fresh: true})
 		return t.at, nil
 	case a != nil && a.List():
 		return next(&Draft{json: shapeOf(a) == shapeJSON})
