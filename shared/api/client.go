@@ -63,5 +63,6 @@ func NewClient(c client.Config) (*Client, error) {
 	}
 	return &Client{x, environments.Remote{Conn: x}, types.Remote{Conn: x}, actions.Remote{Conn: x}, agents.Remote{Conn: x},
 		resources.Remote{Conn: x}, versions.Remote{Conn: x}, exports.Remote{Conn: x}, jobs.Remote{Conn: x},
-		parameters.Remote{Conn: x}, graphs.Remote{Conn: x}, search.Remote{Conn: x}, services.Remote{Conn: x}, previews.Remote{Conn: x}}, nil
+		parameters.Remote{Conn: x}, graphs.Remote{Conn: x}, search.Remote{Conn: x},
+		services.Remote{Conn: x}, previews.Remote{Conn: x}}, nil
 }

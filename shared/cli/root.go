@@ -97,7 +97,8 @@ func addCommands(a *parts.Parts, root *cobra.Command) {
 		history.VersionsCommand(), history.DiffCommand(), history.ShowCommand(),
 		history.EnvironmentsCommand(),
 		find.SearchCommand(), find.GraphCommand(),
-		(&showcmd.Audits{Console: c, Location: l, Session: s}).AuditCommand(), types.TypesCommand(), types.TypeCommand(),
+		(&showcmd.Audits{Console: c, Location: l, Session: s}).AuditCommand(),
+		types.TypesCommand(), types.TypeCommand(),
 	)
 	add(groupShow, parameters.ListCommands()...)
 

@@ -153,7 +153,8 @@ func actionQueryOf(q url.Values) (api.ActionQuery, error) {
 // timeOf reads a time as a control sends it or as a person writes it; without a zone it is UTC.
 func timeOf(s string) (time.Time, error) {
 	var err error
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, time.DateOnly} {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04",
+		time.DateTime, time.DateOnly} {
 		var t time.Time
 		if t, err = time.Parse(layout, s); err == nil {
 			return t, nil
@@ -171,7 +172,8 @@ func actionsPage(ctx context.Context, r *request) (view, error) {
 			only.Set(name, v)
 		}
 	}
-	d := actionsView{Chips: chipsOf(only, logParams(), at), List: at(nil), Follow: q.Get(paramFollow) != "off" && q.Get(paramCursor) == "",
+	d := actionsView{Chips: chipsOf(only, logParams(), at), List: at(nil),
+		Follow:   q.Get(paramFollow) != "off" && q.Get(paramCursor) == "",
 		Resource: q.Get(paramResource), Agent: q.Get(paramAgent), Version: q.Get(paramVersion),
 		Text: q.Get(paramText), Since: q.Get(paramSince), Until: q.Get(paramUntil),
 		Notable: q.Get(paramNotable) != ""}

@@ -62,7 +62,8 @@ type agentsView struct {
 }
 
 func (r *request) agentRow(a *api.Agent, p *api.Progress) agentRow {
-	row := agentRow{Row: rowID("g", a.Name), Name: a.Name, Shown: cutMiddle(line(a.Name), maxPart), URL: r.agentURL(a.Name),
+	row := agentRow{Row: rowID("g", a.Name), Name: a.Name,
+		Shown: cutMiddle(line(a.Name), maxPart), URL: r.agentURL(a.Name),
 		Transport: a.Transport, Lanes: number(a.Lanes), Paused: a.Paused,
 		Waits: shorten(p.Waiting[a.Name], 200), Resources: r.url("resources", paramAgent, a.Name)}
 	if a.Transport == "" {

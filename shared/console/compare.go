@@ -125,14 +125,17 @@ func (r *request) planView(planned []deploy.PlannedChange, path string, q url.Va
 		}
 	}
 	for _, word := range sortedKeys(counts) {
-		d.Counts = append(d.Counts, plannedCount{word, toneOf(word), number(counts[word]), at(word, form, ""), word == kind})
+		d.Counts = append(d.Counts, plannedCount{word, toneOf(word), number(counts[word]),
+			at(word, form, ""), word == kind})
 	}
 	if kind != "" {
 		d.All = at("", form, "")
 	}
 	d.Total = number(len(shown))
 	begin := 0
-	if i := slices.IndexFunc(shown, func(w *deploy.PlannedChange) bool { return string(w.ID) == cursor }); i >= 0 && cursor != "" {
+	if i := slices.IndexFunc(shown, func(w *deploy.PlannedChange) bool {
+		return string(w.ID) == cursor
+	}); i >= 0 && cursor != "" {
 		begin = i + 1
 		d.Pager.First = at(kind, form, "")
 	}
@@ -260,7 +263,8 @@ func (r *request) releaseForm(run *deploy.DryRun, from, to int) *releaseForm {
 		f.Lost = append(f.Lost, plural(deletes, "thing")+" "+isAre(deletes, "deleted or replaced"))
 	}
 	if orphans > 0 {
-		f.Lost = append(f.Lost, plural(orphans, "resource")+" "+isAre(orphans, "no longer managed; the things stay as they are"))
+		f.Lost = append(f.Lost, plural(orphans, "resource")+" "+
+			isAre(orphans, "no longer managed; the things stay as they are"))
 	}
 	return f
 }
@@ -299,6 +303,7 @@ func releasePage(ctx context.Context, r *request) (view, error) {
 	if err != nil {
 		return r.compare(ctx, from, to, message, err)
 	}
-	r.flash("Version %d is in force: %s changed, %s removed", out.Version, plural(out.Changed, "resource"), number(out.Removed))
+	r.flash("Version %d is in force: %s changed, %s removed", out.Version,
+		plural(out.Changed, "resource"), number(out.Removed))
 	return view{Redirect: r.url("versions")}, nil
 }

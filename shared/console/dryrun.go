@@ -124,11 +124,13 @@ func (d *dryRuns) one(_ context.Context, r *request) (view, error) {
 	x, ok := d.get(r.Env, r.PathValue("job"))
 	if !ok {
 		return view{}, fault.New(fault.NotFound, "dry run", "there is no such dry run").
-			WithHint("start it again: results are kept for a day while this console runs, the last %d of them", maxKeptRuns)
+			WithHint("start it again: results are kept for a day while this console runs, the last %d of them",
+				maxKeptRuns)
 	}
 	v := runView{Of: r.runRow(&x), Job: x.id, Running: x.ended.IsZero()}
 	if r.canChange() {
-		v.Cancel, v.Again = r.url("do/cancel-dryrun"), r.url("dryruns", paramVersion, versionText(x.version), "filter", oneFilter(x.filters))
+		v.Cancel = r.url("do/cancel-dryrun")
+		v.Again = r.url("dryruns", paramVersion, versionText(x.version), "filter", oneFilter(x.filters))
 	}
 	if x.err != nil && !x.canceled {
 		v.Failed = r.problem(x.err)

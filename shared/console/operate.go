@@ -145,7 +145,8 @@ func pausePage(paused bool) pageFunc {
 			return view{}, fault.New(fault.Usage, "", "no agent is ticked").
 				WithHint("go back and tick agents")
 		case len(names) > maxTicked:
-			return view{}, fault.New(fault.Usage, "", "%d agents are ticked, and %d are permitted", len(names), maxTicked)
+			return view{}, fault.New(fault.Usage, "",
+				"%d agents are ticked, and %d are permitted", len(names), maxTicked)
 		}
 		h := r.home(ctx)
 		all, err := h.Agents(ctx, r.Env)
@@ -264,7 +265,8 @@ func (r *request) askForget(ctx context.Context, q url.Values, wrong error) (vie
 		d.Agent, d.Name, d.Back = agent, agent, r.agentURL(agent)
 		d.Lost = []string{"the agent " + line(agent) + ", and whether it is paused", "the records of " + n}
 		if managed > 0 {
-			d.Managed = plural(managed, "resource") + " of this agent " + isAre(managed, "described by the version in force, so it cannot be forgotten.")
+			d.Managed = plural(managed, "resource") + " of this agent " +
+				isAre(managed, "described by the version in force, so it cannot be forgotten.")
 		}
 	default:
 		return view{}, fault.New(fault.Usage, "", "the address names nothing to forget").

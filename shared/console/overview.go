@@ -123,8 +123,12 @@ func overviewPage(ctx context.Context, r *request) (view, error) {
 // overview returns everything of the page that the progress tells.
 func (r *request) overview(p *api.Progress) overviewView {
 	d := overviewView{Exported: p.Last > 0, Released: p.Released, Version: r.versionURL(p.Released),
-		Looked: r.time(r.now()), WellStatus: statusView{Word: "Nothing is wrong.", Icon: "check", Tone: "good"}, All24: r.url("versions"), Actions: r.url("actions", paramNotable, "1"), Graph: r.graphURL(""),
-		Counts: countsOf(p.ByStatus(), func(s state.Status) string { return r.url("resources", paramStatus, string(s)) })}
+		Looked:     r.time(r.now()),
+		WellStatus: statusView{Word: "Nothing is wrong.", Icon: "check", Tone: "good"},
+		All24:      r.url("versions"), Actions: r.url("actions", paramNotable, "1"), Graph: r.graphURL(""),
+		Counts: countsOf(p.ByStatus(), func(s state.Status) string {
+			return r.url("resources", paramStatus, string(s))
+		})}
 	if p.Last != p.Released && p.Released > 0 {
 		d.Unstaged, d.Compare = p.Last, r.compareURL(p.Released, p.Last)
 	}
@@ -207,10 +211,12 @@ func (r *request) noteRows(p *api.Progress) []noteRow {
 		if i == maxWrong {
 			break
 		}
-		out = append(out, noteRow{Text: "Agent " + line(name) + " is tried again: " + shorten(p.Waiting[name], 400), URL: r.agentURL(name)})
+		out = append(out, noteRow{URL: r.agentURL(name),
+			Text: "Agent " + line(name) + " is tried again: " + shorten(p.Waiting[name], 400)})
 	}
 	if n := len(p.Interrupted); n > 0 {
-		out = append(out, noteRow{Text: plural(n, "resource") + " " + isAre(n, "interrupted: the process ended during the run, and no process has taken it up yet"),
+		out = append(out, noteRow{Text: plural(n, "resource") + " " +
+			isAre(n, "interrupted: the process ended during the run, and no process has taken it up yet"),
 			URL: r.url("resource", "id", string(p.Interrupted[0]))})
 	}
 	return out
@@ -248,7 +254,8 @@ func (r *request) cures(g *api.Group) []actForm {
 	const now = "try it again now"
 	switch {
 	case g.Parameter != "":
-		return []actForm{{Button: button{"Set " + shorten(g.Parameter, 60), r.url("parameters", "set", g.Parameter), "the parameter that is not known"}, Link: true}}
+		return []actForm{{Link: true, Button: button{"Set " + shorten(g.Parameter, 60),
+			r.url("parameters", "set", g.Parameter), "the parameter that is not known"}}}
 	case g.Agent != "":
 		return []actForm{r.act("Retry", "do/retry", now, "scope", "agents", paramAgent, g.Agent)}
 	case g.Status == state.StatusUndefined:
@@ -256,5 +263,6 @@ func (r *request) cures(g *api.Group) []actForm {
 	case g.Count == 1:
 		return []actForm{r.act("Retry", "do/retry", now, "id", string(g.ID))}
 	}
-	return []actForm{r.act("Retry all "+string(g.Status), "do/retry", now, "scope", "all", paramStatus, string(g.Status))}
+	return []actForm{r.act("Retry all "+string(g.Status), "do/retry", now, "scope", "all",
+		paramStatus, string(g.Status))}
 }

@@ -198,7 +198,8 @@ func askDeleteParameter(ctx context.Context, r *request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	d := deleteView{Of: r.parameterRow(&p), Name: name, Do: r.url("do/delete-parameter"), Back: r.url("parameter", "name", name)}
+	d := deleteView{Of: r.parameterRow(&p), Name: name,
+		Do: r.url("do/delete-parameter"), Back: r.url("parameter", "name", name)}
 	return view{Template: "deleteparameter.html", Title: "Delete a parameter", Section: "Parameters", Data: d}, nil
 }
 

@@ -158,7 +158,8 @@ func (r *request) oneForm(d *api.Detail) *oneForm {
 		button{"Repair", r.url("do/repair"), "check it against reality, and correct drift"},
 		button{"Deploy", r.url("do/deploy"), "deploy it, if it is unfinished"})
 	if r.hasPage(dryrunPattern) {
-		f.Buttons = append(f.Buttons, button{"Dry run", r.url("do/dryrun"), "compare it with reality, and change nothing"})
+		f.Buttons = append(f.Buttons, button{"Dry run", r.url("do/dryrun"),
+			"compare it with reality, and change nothing"})
 	}
 	return f
 }

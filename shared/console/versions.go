@@ -123,7 +123,8 @@ const maxVersionAgents = 200
 func versionPage(ctx context.Context, r *request) (view, error) {
 	n, err := strconv.Atoi(r.PathValue("n"))
 	if err != nil || n < 1 {
-		return view{}, fault.New(fault.NotFound, "", "%q is not the number of a version", shorten(r.PathValue("n"), 40)).
+		return view{}, fault.New(fault.NotFound, "",
+			"%q is not the number of a version", shorten(r.PathValue("n"), 40)).
 			WithHint("the list of versions has all")
 	}
 	h := r.home(ctx)
@@ -160,7 +161,8 @@ func (r *request) versionAgents(agents map[string]map[string]any) (out []attribu
 		if len(out) == maxVersionAgents {
 			return out, len(agents) - len(out)
 		}
-		out = append(out, attribute{Name: cutMiddle(line(name), maxPart), Desired: line(cutEnd(fullValue(agents[name]), 300))})
+		out = append(out, attribute{Name: cutMiddle(line(name), maxPart),
+			Desired: line(cutEnd(fullValue(agents[name]), 300))})
 	}
 	return out, 0
 }

@@ -100,7 +100,8 @@ func (p *PlanFiles) keep(
 	}
 	x.Expect = now.state
 	k := &api.Kept{Made: time.Now(), Program: platform.Build(), Environment: p.Env, Home: p.Where(),
-		HomeID: id, Project: p.Docs.HandlersDir(), Last: now.at.Last, Released: now.at.Released, Compare: opts, Export: x,
+		HomeID: id, Project: p.Docs.HandlersDir(), Last: now.at.Last, Released: now.at.Released,
+		Compare: opts, Export: x,
 		Planned: now.planned}
 	tmp, err := os.CreateTemp(filepath.Dir(file), ".southbound-plan-*") // mode 0600
 	if err != nil {

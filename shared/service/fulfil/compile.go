@@ -33,8 +33,8 @@ type compiler struct {
 	given  allocations
 }
 
-// compile compiles a model for jobs, and records the compile in them. If it fails because files of the unpacked model were changed
-// or removed, it repeats the compile. So no order fails for that.
+// compile compiles a model for jobs, and records the compile in them. If it fails because files of
+// the unpacked model were changed or removed, it repeats the compile. So no order fails for that.
 func (c *compiler) compile(
 	ctx context.Context, digest string, jobs []job, validating bool,
 ) (*compiled, error) {
