@@ -296,7 +296,7 @@ func releasePage(ctx context.Context, r *request) (view, error) {
 	deletes, _ := losses(&run)
 	if shown, err := strconv.Atoi(r.PostForm.Get("deletes")); err != nil || shown != deletes {
 		return r.compare(ctx, from, to, message, fault.New(fault.Conflict, "release",
-			"the release deletes another number of things than the page before said").
+			"the release now deletes another number of things than the page showed").
 			WithHint("look at the comparison below, and release again"))
 	}
 	out, err := h.Release(ctx, r.Env, to, api.Origin{Author: r.user(), Message: message})

@@ -184,7 +184,7 @@ func (p *docPart) setState(r *request, offer func(target string) *transferForm) 
 		DisplayText string `json:"displayText"`
 	}
 	if err := json.Unmarshal([]byte(p.Text), &block); err != nil || block.TargetState == "" {
-		p.Note = "This button is written wrong: it needs targetState and displayText as JSON."
+		p.Note = "This button is invalid: it needs targetState and displayText as JSON."
 		return
 	}
 	p.Label = cmp.Or(strings.TrimSpace(block.DisplayText), "Set state "+block.TargetState)

@@ -232,7 +232,7 @@ func checkFilters(filters [][]string) error {
 func (d *dryRuns) cancel(_ context.Context, r *request) (view, error) {
 	id := r.PostForm.Get("job")
 	if !d.stop(r.Env, id) {
-		return view{}, fault.New(fault.NotFound, "dry run", "it does not run").
+		return view{}, fault.New(fault.NotFound, "", "the dry run is not running").
 			WithHint("the list of dry runs shows which run")
 	}
 	r.flash("The dry run is canceled")

@@ -243,7 +243,7 @@ func (r *request) askForget(ctx context.Context, q url.Values, wrong error) (vie
 		}
 		ref := r.ref(x.ID)
 		d.Of, d.Name, d.Back = &ref, string(x.ID), ref.URL
-		d.Lost = []string{"the record of this resource: its status, and what was seen of it"}
+		d.Lost = []string{"the record of this resource: its status and the last seen attributes"}
 		if x.Status != "orphaned" {
 			d.Managed = "The version in force describes this resource, so it cannot be forgotten."
 		}
@@ -286,7 +286,7 @@ func forgetPage(ctx context.Context, r *request) (view, error) {
 		name, f.Agent = string(f.ID), ""
 	}
 	if name != "" && r.PostForm.Get("typed") != name {
-		return r.askForget(ctx, r.PostForm, fault.New(fault.Usage, "", "the typed name is another one").
+		return r.askForget(ctx, r.PostForm, fault.New(fault.Usage, "", "the typed name differs").
 			WithHint("type the name exactly as it is shown, or go back"))
 	}
 	out, err := r.home(ctx).Forget(ctx, r.Env, f)

@@ -64,7 +64,7 @@ func beginOf(d *api.Detail) []phrase {
 		return []phrase{say("undefined: a desired value is not known yet")}
 	case state.StatusBlocked:
 		if d.Blocked == state.NeedsPerson {
-			return []phrase{say("blocked: a create may have happened, and only a person can tell")}
+			return []phrase{say("blocked: a create may have happened, and a person must find out")}
 		}
 		return []phrase{say("blocked: it requires a resource with an unknown value")}
 	}
@@ -114,7 +114,7 @@ func nextOf(d *api.Detail) []phrase {
 	case state.StatusFailed, state.StatusUnavailable:
 		return []phrase{say("; not tried again automatically: change the model, or retry it")}
 	case state.StatusSkipped:
-		return []phrase{say("; runs when that recovers")}
+		return []phrase{say("; runs when the cause recovers")}
 	case state.StatusUndefined:
 		if d.Parameter != "" {
 			return []phrase{say("; set the parameter %s", line(d.Parameter))}
@@ -171,7 +171,7 @@ func blockedMeaning(b state.Blocked) string {
 	return map[state.Blocked]string{
 		state.NotBlocked:  "it may run",
 		state.BlockedYes:  "it requires an unknown value",
-		state.BlockedTemp: "a requirement failed; it runs when that recovers",
+		state.BlockedTemp: "a requirement failed; it runs when the requirement recovers",
 		state.NeedsPerson: "a create may have happened; a person decides",
 	}[b]
 }

@@ -38,10 +38,10 @@ func TestSentence(t *testing.T) {
 			"failed 10:41:07: bad mode; not tried again automatically: change the model, or retry it"},
 		"Skipped": {of(state.StatusSkipped, func(d *api.Detail) {
 			d.Causes = []resource.ID{"x::Y[a,k=w]"}
-		}), "skipped, because of x::Y[a,k=w]; runs when that recovers"},
+		}), "skipped, because of x::Y[a,k=w]; runs when the cause recovers"},
 		"ManyCauses": {of(state.StatusSkipped, func(d *api.Detail) {
 			d.Causes = []resource.ID{"1", "2", "3", "4", "5"}
-		}), "skipped, because of 1, 2, 3 and 2 more; runs when that recovers"},
+		}), "skipped, because of 1, 2, 3 and 2 more; runs when the cause recovers"},
 		"OwnCause": {of(state.StatusFailed, func(d *api.Detail) {
 			d.Causes, d.Reason = []resource.ID{d.ID}, "boom"
 		}), "failed 10:41:07: boom; not tried again automatically: change the model, or retry it"},
@@ -51,7 +51,7 @@ func TestSentence(t *testing.T) {
 		"Waits": {of(state.StatusAvailable, func(d *api.Detail) { d.Waits = "agent a is paused" }),
 			"available: it differs from what is deployed, and waits for its run; it waits: agent a is paused"},
 		"Decision": {of(state.StatusBlocked, func(d *api.Detail) { d.Blocked = state.NeedsPerson }),
-			"blocked: a create may have happened, and only a person can tell; look at the real thing, then retry it"},
+			"blocked: a create may have happened, and a person must find out; look at the real thing, then retry it"},
 		"Interrupted": {of(state.StatusDeployed, func(d *api.Detail) { d.Interrupted = true }),
 			"deployed; its run was interrupted, and no process has taken it up yet"},
 		"Orphaned": {of(state.StatusOrphaned, nil), "orphaned: it left the model, and is no longer managed"},

@@ -99,7 +99,7 @@ type Audited struct {
 	At      time.Time  `json:"at" doc:"when the request began"`
 	By      string     `json:"by" doc:"who made it"`
 	Via     string     `json:"via" doc:"how that is known: os, token, proxy, iam or console"`
-	Act     string     `json:"act" doc:"what was requested, such as pause"`
+	Act     string     `json:"act" doc:"kind of the request, such as pause"`
 	Targets []string   `json:"targets" doc:"agents, terms of a filter, a version, a parameter or an instance"`
 	More    int        `json:"more,omitempty" doc:"number of omitted targets"`
 	Message string     `json:"message"`

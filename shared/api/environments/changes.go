@@ -112,7 +112,7 @@ type changesIn struct {
 
 func changesRoute(r *server.Router, s *Service) {
 	server.Register(r, http.MethodGet, server.EnvironmentPath+"/changes", "changes",
-		"What has changed since an earlier answer",
+		"Changes since an earlier answer",
 		func(ctx context.Context, i *changesIn) (*server.Out[Changes], error) {
 			return server.Answer(s.Changes(ctx, i.Env, i.After, time.Duration(i.Wait)*time.Second))
 		})
