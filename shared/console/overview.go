@@ -65,6 +65,7 @@ type overviewView struct {
 	Left        []leftRow
 	Acts        []actForm
 
+	Orders     ordersView
 	Versions   []versionRow
 	NoVersions *problemView
 	All24      string // the address of the list of versions
@@ -105,7 +106,8 @@ func overviewPage(ctx context.Context, r *request) (view, error) {
 		}
 		d.Wrong = append(d.Wrong, r.wrongRow(&health.Groups[i]))
 	}
-	if len(d.Wrong) > 0 {
+	d.Orders = r.ordersView(ctx)
+	if len(d.Wrong) > 0 || len(d.Orders.Failed) > 0 || d.Orders.Wrong != nil {
 		d.Well = false
 	}
 	list, err := h.VersionsPage(ctx, r.Env, newestVersions("", 5))
