@@ -199,8 +199,7 @@ func (w *valuer) member(
 }
 
 // restored replaces members without keys by the members of the instance that they stand for, which
-// also have the values that a form does not ask for. With strict modifiers a changed list has none
-// of these, because a customer may not give them.
+// also have the values that a form does not ask for.
 func restored(f *Form, e *definition.Embedded, members []any, base any) []any {
 	was, _ := base.([]any)
 	shown := make([]any, len(was))
@@ -208,9 +207,6 @@ func restored(f *Form, e *definition.Embedded, members []any, base any) []any {
 		if m, is := was[j].(map[string]any); is {
 			shown[j] = visibleOf(f, e, m)
 		}
-	}
-	if f.Service.Strict && !inventory.Equal(shown, members) {
-		return members
 	}
 	used := make([]bool, len(was))
 	out := slices.Clone(members)

@@ -160,8 +160,10 @@ func (c *checker) list(e *definition.Embedded, at Path, v, was any) any {
 		c.bad(at, CodeType, "", "it is %s, and not a list", jsonKind(v))
 		return []any{}
 	}
-	c.limits(e.Limits, at, len(items))
-	before := byKey(e, was)
+	if !unset(e.Modifier, e.Limits, v, was) {
+		c.limits(e.Limits, at, len(items))
+	}
+	before := earlierOf(e, was)
 	seen := map[string]bool{}
 	out := make([]any, 0, len(items))
 	for i, item := range items {
@@ -189,7 +191,7 @@ func (c *checker) list(e *definition.Embedded, at Path, v, was any) any {
 				seen[k] = true
 			}
 		}
-		out = append(out, c.part(&e.Part, here, m, before[key(e, m)], false))
+		out = append(out, c.part(&e.Part, here, m, before(m), false))
 	}
 	return out
 }
@@ -280,6 +282,31 @@ func byKey(e *definition.Embedded, list any) map[string]map[string]any {
 	return out
 }
 
+// earlierOf returns a function that finds the earlier state of a member. Without keys, a member has
+// an earlier state only if it is repeated unchanged; each earlier member is found once.
+func earlierOf(e *definition.Embedded, was any) func(map[string]any) map[string]any {
+	if len(e.KeyAttributes) > 0 {
+		before := byKey(e, was)
+		return func(m map[string]any) map[string]any { return before[key(e, m)] }
+	}
+	items, _ := was.([]any)
+	rest := slices.Clone(items)
+	return func(m map[string]any) map[string]any {
+		i := slices.IndexFunc(rest, func(o any) bool { return equal(o, m) })
+		if i < 0 {
+			return nil
+		}
+		found, _ := rest[i].(map[string]any)
+		rest = slices.Delete(rest, i, i+1)
+		return found
+	}
+}
+
+// unset reports whether the model has not set a relation yet. Its lower limit does not apply then.
+func unset(m definition.Modifier, l definition.Limits, v, was any) bool {
+	return m == definition.ReadOnly && equal(v, none(l)) && equal(emptied(was, l), none(l))
+}
+
 // relation checks the ids of other instances.
 func (c *checker) relation(
 	r *definition.Relation, at Path, given, is, out map[string]any, top bool,
@@ -295,6 +322,9 @@ func (c *checker) relation(
 		return
 	case !has:
 		c.bad(at, CodeMissing, "give the id of an instance of "+r.Service, "it is missing")
+		return
+	case unset(r.Modifier, r.Limits, v, was):
+		out[r.Name] = v
 		return
 	}
 	if c.ids(r, at, v) && !c.theirs(r.Modifier, top, v, emptied(was, r.Limits), at) {
