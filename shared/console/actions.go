@@ -89,7 +89,7 @@ type actionsView struct {
 	Follow                  bool
 	Toggle                  string // the address with the other state of Follow
 	Kinds, Outcomes, Levels []choice
-	Resource, Agent         string
+	Resource, Agent, Set    string
 	Version, Text           string
 	Since, Until            string
 	Notable                 bool
@@ -110,14 +110,14 @@ const (
 )
 
 func logParams() []string {
-	return []string{paramResource, paramAgent, paramVersion, paramKind, paramOutcome, paramLevel,
+	return []string{paramResource, paramAgent, paramSet, paramVersion, paramKind, paramOutcome, paramLevel,
 		paramText, paramNotable, paramSince, paramUntil}
 }
 
 // actionQueryOf reads the query of the log from the parameters of its address.
 func actionQueryOf(q url.Values) (api.ActionQuery, error) {
 	out := api.ActionQuery{Resource: resource.ID(q.Get(paramResource)), Agent: q.Get(paramAgent),
-		Action: state.ActionKind(q.Get(paramKind)), Outcome: state.Status(q.Get(paramOutcome)),
+		Set: q.Get(paramSet), Action: state.ActionKind(q.Get(paramKind)), Outcome: state.Status(q.Get(paramOutcome)),
 		Level: provider.Level(strings.ToUpper(q.Get(paramLevel))), Text: q.Get(paramText),
 		Notable: q.Get(paramNotable) != "", Before: q.Get(paramCursor), Limit: pageRows}
 	if v := q.Get(paramVersion); v != "" {
@@ -174,7 +174,7 @@ func actionsPage(ctx context.Context, r *request) (view, error) {
 	}
 	d := actionsView{Chips: chipsOf(only, logParams(), at), List: at(nil),
 		Follow:   q.Get(paramFollow) != "off" && q.Get(paramCursor) == "",
-		Resource: q.Get(paramResource), Agent: q.Get(paramAgent), Version: q.Get(paramVersion),
+		Resource: q.Get(paramResource), Agent: q.Get(paramAgent), Set: q.Get(paramSet), Version: q.Get(paramVersion),
 		Text: q.Get(paramText), Since: q.Get(paramSince), Until: q.Get(paramUntil),
 		Notable: q.Get(paramNotable) != ""}
 	d.choices(q)

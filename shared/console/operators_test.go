@@ -47,6 +47,7 @@ func operatorPages() map[string][]string {
 		"/console/production/actions":                        {"web1 broken", "deploy", "version 2"},
 		"/console/production/actions?outcome=failed":         {"outcome: failed", "web1 broken"},
 		"/console/production/actions?text=nosuch":            {"No action matches"},
+		"/console/production/actions?set=nosuch":             {"set: nosuch", "No action matches"},
 		"/console/production/agents":                         {"web1", "db1", "paused", "local", "failed 1", "skipped 2"},
 		"/console/production/agents?q=web":                   {"words: web", "web1"},
 		"/console/production/agents/db1":                     {"paused", "Resume", "transport"},
