@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"fmt"
 
 	"southbound/shared/api"
 	"southbound/shared/api/instances"
@@ -58,6 +59,8 @@ type rejectionRow struct {
 	From, To string
 	Message  string
 	Problems []problemLine
+	Compile  string // how long it took and for how many instances; "": not known
+	Trace    string // all problems with the places that lead to them
 }
 
 func (r *request) diagnosis(
@@ -78,7 +81,11 @@ func (r *request) diagnosis(
 	for n := range all.Rejections {
 		one := &all.Rejections[n]
 		row := rejectionRow{At: r.timeAgo(one.At), Version: one.Version, From: one.From, To: one.To,
-			Message: one.Message}
+			Message: one.Message, Trace: stringOf(one.Trace)}
+		if c := one.Ran; c != nil {
+			row.Compile = fmt.Sprintf("compile of %s, %.1f s", plural(c.Instances, "instance"),
+				float64(c.DurationMS)/1000)
+		}
 		for _, p := range problemsIn(one.More) {
 			row.Problems = append(row.Problems, problemLine{Place: p.Pos.String(),
 				Text: sentence(p.Message), Hint: sentence(p.Hint)})
