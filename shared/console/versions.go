@@ -8,6 +8,7 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/api/paging"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
 
 const versionPattern = "GET /console/{env}/versions/{n}"
@@ -105,6 +106,9 @@ type versionView struct {
 	Periods  []periodRow
 	Agents   []attribute
 	More     int // how many agents are left out
+	Rows     []describedRow
+	Pager    pagerView
+	Unread   *problemView // why the resources are not known
 	Released int
 	Before   string // the address of the comparison with the version before
 	DryRun   string
@@ -146,6 +150,7 @@ func versionPage(ctx context.Context, r *request) (view, error) {
 		d.Periods = append(d.Periods, row)
 	}
 	d.Agents, d.More = r.versionAgents(x.Agents)
+	r.versionResources(ctx, n, &d)
 	if n > 1 {
 		d.Before = r.compareURL(n-1, n)
 	}
@@ -153,6 +158,18 @@ func versionPage(ctx context.Context, r *request) (view, error) {
 		d.DryRun = r.url("dryruns", "version", strconv.Itoa(n))
 	}
 	return view{Template: "version.html", Title: "Version " + strconv.Itoa(n), Section: "Versions", Data: d}, nil
+}
+
+// versionResources adds a page of the resources of a version.
+func (r *request) versionResources(ctx context.Context, n int, d *versionView) {
+	cursor := r.URL.Query().Get(paramCursor)
+	rows, next, err := r.describedRows(ctx, n, resource.ID(cursor))
+	if err != nil {
+		d.Unread = r.problem(err)
+		return
+	}
+	d.Rows, d.Pager = rows, r.turns("versions/"+strconv.Itoa(n), nil, cursor, next)
+	d.Pager.Text = number(len(rows)) + " of " + d.Of.Resources
 }
 
 // versionAgents returns the agents of a version and how they are reached, by name.

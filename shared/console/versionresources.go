@@ -1,0 +1,96 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"southbound/shared/api/document"
+	"southbound/shared/resource"
+)
+
+// describedRow is a resource of a version.
+type describedRow struct {
+	Row   string
+	Of    resourceRef
+	Set   string
+	Place string   // where the model describes it; "": it is not known
+	Files []string // its attributes whose values are files, and the hashes of those
+	Notes []string
+}
+
+// describedRows returns a page of the resources of a version in order of id: those after an id, and
+// the last id of the page; "" at the end. The API sends the resources of a version in no order, so a
+// page reads all of them, and keeps no more than it shows.
+func (r *request) describedRows(ctx context.Context, number int, after resource.ID) ([]describedRow, string, error) {
+	var kept []document.Description
+	err := r.home(ctx).Descriptions(ctx, r.Env, number, "", func(d *document.Description) error {
+		if d.ID <= after || len(kept) > pageRows && d.ID > kept[pageRows].ID {
+			return nil
+		}
+		at, _ := slices.BinarySearchFunc(kept, d.ID, func(x document.Description, id resource.ID) int {
+			return strings.Compare(string(x.ID), string(id))
+		})
+		kept = slices.Insert(kept, at, *d)
+		kept = kept[:min(len(kept), pageRows+1)]
+		return nil
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	next := ""
+	if len(kept) > pageRows {
+		kept = kept[:pageRows]
+		next = string(kept[pageRows-1].ID)
+	}
+	out := make([]describedRow, len(kept))
+	for i := range kept {
+		out[i] = r.describedRow(&kept[i])
+	}
+	return out, next, nil
+}
+
+func (r *request) describedRow(d *document.Description) describedRow {
+	row := describedRow{Row: rowID("r", string(d.ID)), Of: r.ref(d.ID), Set: shorten(d.Set, 60)}
+	if d.Place != nil {
+		row.Place = line(d.Place.String())
+	}
+	for _, name := range sortedKeys(d.Attributes) {
+		for _, hash := range filesIn(d.Attributes[name]) {
+			row.Files = append(row.Files, line(name)+": "+cutMiddle(line(hash), 20))
+		}
+	}
+	for _, note := range []struct {
+		is   bool
+		word string
+	}{{d.Purged, "purged"}, {d.ReportOnly, "report only"}} {
+		if note.is {
+			row.Notes = append(row.Notes, note.word)
+		}
+	}
+	return row
+}
+
+// filesIn returns the hashes of the files to which a value of a document refers.
+func filesIn(v any) []string {
+	switch v := v.(type) {
+	case map[string]any:
+		if path, is := v["file"].(string); is && len(v) == 1 {
+			if hash, is := strings.CutPrefix(path, document.FilesDir+"/"); is {
+				return []string{hash}
+			}
+		}
+		var out []string
+		for _, name := range sortedKeys(v) {
+			out = append(out, filesIn(v[name])...)
+		}
+		return out
+	case []any:
+		var out []string
+		for _, one := range v {
+			out = append(out, filesIn(one)...)
+		}
+		return out
+	}
+	return nil
+}
