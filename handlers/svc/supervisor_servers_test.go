@@ -55,7 +55,7 @@ func supervised(t *testing.T) (string, supervisor) {
 	})
 	s := supervisor{before: []string{"env", "PATH=" + filepath.Dir(bin) + ":" + os.Getenv("PATH")},
 		flags: []string{"-c", filepath.Join(dir, "conf")}}
-	limit, tick := time.NewTimer(2*time.Minute), time.NewTicker(100*time.Millisecond)
+	limit, tick := time.NewTimer(10*time.Minute), time.NewTicker(100*time.Millisecond)
 	defer limit.Stop()
 	defer tick.Stop()
 	for s.lack(providertest.NewHost(nil).Context(t.Context(), provider.Options{})) != "" {

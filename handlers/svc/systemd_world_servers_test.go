@@ -88,7 +88,7 @@ func newBooted(t *testing.T) *booted {
 		close(ended)
 	})
 	t.Cleanup(stop)
-	limit := time.NewTimer(2 * time.Minute)
+	limit := time.NewTimer(10 * time.Minute)
 	defer limit.Stop()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -142,7 +142,7 @@ func ownGroup(t *testing.T) string {
 // emptied removes a control group with all below it, once what was in them has ended.
 func emptied(t *testing.T, dir string) {
 	t.Helper()
-	limit, tick := time.NewTimer(time.Minute), time.NewTicker(10*time.Millisecond)
+	limit, tick := time.NewTimer(10*time.Minute), time.NewTicker(10*time.Millisecond)
 	defer limit.Stop()
 	defer tick.Stop()
 	for {

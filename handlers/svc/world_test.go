@@ -82,7 +82,7 @@ func (m *machine) free(name string) bool {
 
 func (m *machine) until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	limit, tick := time.NewTimer(time.Minute), time.NewTicker(10*time.Millisecond)
+	limit, tick := time.NewTimer(10*time.Minute), time.NewTicker(10*time.Millisecond)
 	defer limit.Stop()
 	defer tick.Stop()
 	for !done() {

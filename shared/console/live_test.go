@@ -82,7 +82,7 @@ func serve(t *testing.T, home *consoletest.Faulty, stop context.Context) *server
 // stream opens the stream of a page; headers are in pairs.
 func (s *server) stream(page string, headers ...string) (*events, int) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Minute)
 	s.t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet,
 		s.URL+"/console/live?page="+url.QueryEscape(page), nil)

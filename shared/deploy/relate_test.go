@@ -230,7 +230,7 @@ func TestRelationsCycle(t *testing.T) {
 // that they lead to.
 func TestRelationsAcrossSets(t *testing.T) {
 	e := tiedEngine(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	export := func(x deploy.Export) {
 		t.Helper()

@@ -302,7 +302,7 @@ func (w *world) waiting(agent string) int {
 // heard waits until the handler function has taken all messages of an agent.
 func (w *world) heard(agent string) {
 	w.t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(10 * time.Minute)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for w.waiting(agent) > 0 {

@@ -81,7 +81,7 @@ func start(t *testing.T, r *worker.Runner) func() {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(10 * time.Minute):
 			t.Fatal("it did not stop")
 		}
 	}

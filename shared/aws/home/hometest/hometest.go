@@ -92,12 +92,12 @@ type connector struct{}
 // Connect implements state.Connector. There is no machine to connect to.
 func (connector) Connect(context.Context, resource.Agent) (any, error) { return nil, nil }
 
-// Until waits until a condition holds. If it does not hold within a minute, Until fails the test.
+// Until waits until a condition holds. It fails the test after ten minutes, a limit for hangs.
 func Until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	late := time.NewTimer(time.Minute)
+	late := time.NewTimer(10 * time.Minute)
 	defer late.Stop()
 	for !holds() {
 		select {
