@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html/template"
@@ -21,12 +22,9 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// served returns a console over an embedded home with data, and a tab of Chromium that has signed in
-// at url.
-func served(t *testing.T) (c *Console, x *chrome.Tab, url string) {
+// served returns a console over an embedded home, and a tab of Chromium that has signed in at url.
+func served(t *testing.T, w *consoletest.World) (c *Console, x *chrome.Tab, url string) {
 	t.Helper()
-	w := consoletest.Open(t, handlers.All())
-	w.Fill(t)
 	s := httptest.NewUnstartedServer(nil)
 	c = New(w.Service, Options{Version: "1.0", Where: "/data",
 		Hosts: []string{s.Listener.Addr().String()}})
@@ -74,10 +72,16 @@ func axeSource(t *testing.T) []byte {
 // kind. A new page is covered without a change of a test.
 func TestLinkedPages(t *testing.T) {
 	t.Parallel()
-	c, x, url := served(t)
+	w := consoletest.Open(t, handlers.All())
+	w.Fill(t)
+	up, broken := w.FillServices(t, "testdata/forms.cf")
+	c, x, url := served(t, w)
 	axe := axeSource(t)
 	x.Expect("status of 4") // pages that need a query say so
-	var queue []string
+	const at = "/console/" + consoletest.Env
+	queue := []string{at + "/services/site", at + "/services/site/new", at + "/services/site/instances",
+		at + "/instances/" + broken.ID + "?tab=resources", at + "/instances/" + broken.ID + "?tab=diagnose",
+		at + "/instances/" + up.ID, at + "/instances/" + up.ID + "/edit"}
 	for _, row := range c.site.routes() {
 		method, path, _ := strings.Cut(row.pattern, " ")
 		path = strings.TrimSuffix(strings.ReplaceAll(path, "{env}", consoletest.Env), "{$}")
@@ -88,7 +92,11 @@ func TestLinkedPages(t *testing.T) {
 	seen, kinds := map[string]bool{}, map[string]int{}
 	for ; len(queue) > 0; queue = queue[1:] {
 		target := queue[0]
-		_, kind := c.site.pages.Handler(httptest.NewRequestWithContext(t.Context(), "GET", target, nil))
+		r := httptest.NewRequestWithContext(t.Context(), "GET", target, nil)
+		_, kind := c.site.pages.Handler(r)
+		if q := r.URL.Query(); kind == instancePattern {
+			kind += " " + cmp.Or(q.Get("tab"), strings.Join(slices.Sorted(maps.Keys(q)), "-"))
+		}
 		if seen[target] || kind == "" || kinds[kind] >= 1 || strings.HasSuffix(kind, "/live") {
 			continue
 		}
@@ -113,7 +121,7 @@ func TestLinkedPages(t *testing.T) {
 // script, neither in the page nor in frames of diagrams.
 func TestDocumentationInBrowser(t *testing.T) {
 	t.Parallel()
-	c, x, url := served(t)
+	c, x, url := served(t, consoletest.Open(t, handlers.All()))
 	texts := map[string]any{}
 	base := template.Must(template.New("base.html").ParseFS(templateFiles, "templates/base.html",
 		"templates/parts*.html"))

@@ -11,13 +11,9 @@ import (
 
 	"southbound/handlers"
 	"southbound/shared/api"
-	"southbound/shared/compile"
 	"southbound/shared/console"
 	"southbound/shared/fault"
 	"southbound/shared/internal/simtest/consoletest"
-	"southbound/shared/provider"
-	"southbound/shared/schema"
-	"southbound/shared/service/catalog"
 	"southbound/shared/service/lifecycle"
 	"southbound/shared/service/orders"
 )
@@ -25,44 +21,9 @@ import (
 // offered opens a home that offers the services of a model.
 func offered(t *testing.T, model string) *consoletest.World {
 	t.Helper()
-	all := handlers.All()
-	w := consoletest.Open(t, all)
-	types, err := schema.NewRegistry(provider.Types(all)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := compile.Model(t.Context(), compile.Options{Path: model, Types: types})
-	if err != nil {
-		t.Fatal(err)
-	}
-	services, err := catalog.Of(c.Result)
-	if err != nil {
-		t.Fatal(err)
-	}
-	digest := strings.Repeat("0", 64)
-	if err := w.Own.Definitions().Put(t.Context(), consoletest.Env, digest, services); err != nil {
-		t.Fatal(err)
-	}
+	w := consoletest.Open(t, handlers.All())
+	w.Offer(t, model)
 	return w
-}
-
-// create orders an instance, and forces it into the state up.
-func create(t *testing.T, w *consoletest.World, service string, values map[string]any) orders.Instance {
-	t.Helper()
-	o, err := w.Service.Orders()
-	if err != nil {
-		t.Fatal(err)
-	}
-	i, err := o.Create(t.Context(), consoletest.Env, orders.Creation{Service: service, Attributes: values})
-	if err != nil {
-		t.Fatal(err)
-	}
-	i, err = o.Force(t.Context(), consoletest.Env, orders.Wish{Ref: orders.Ref{Service: service, ID: i.ID}},
-		"up", lifecycle.Promote)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return i
 }
 
 // formOf returns what a browser without script posts for the form of a page with a field.
@@ -227,8 +188,8 @@ func TestOrderByForm(t *testing.T) {
 func TestStaleForm(t *testing.T) {
 	t.Parallel()
 	w := offered(t, "testdata/forms.cf")
-	i := create(t, w, "customer", map[string]any{"name": "acme", "contact": "a@b"})
-	site := create(t, w, "site", map[string]any{"host_name": "a.example", "region": "eu-west-1",
+	i := w.Create(t, "customer", map[string]any{"name": "acme", "contact": "a@b"})
+	site := w.Create(t, "site", map[string]any{"host_name": "a.example", "region": "eu-west-1",
 		"customer": i.ID})
 	b := signedIn(t, console.New(w.Service, options()))
 	edit := at + "instances/" + site.ID + "/edit"
@@ -302,7 +263,7 @@ func TestFormMistakes(t *testing.T) {
 	if got := formOf(t, page, "id"); got.Get("/contact") != evil {
 		t.Errorf("the server is gone: the page keeps %q", got)
 	}
-	i := create(t, w, "customer", map[string]any{"name": "acme", "contact": "a@b"})
+	i := w.Create(t, "customer", map[string]any{"name": "acme", "contact": "a@b"})
 	edit := at + "instances/" + i.ID + "/edit"
 	mine := with(formOf(t, b.Get(edit, 200), "seen"), "/contact", "mine@b", "do", "order")
 	o, err := w.Service.Orders()
@@ -388,7 +349,7 @@ func TestInventory(t *testing.T) {
 	b := signedIn(t, console.New(w.Service, options()))
 	wants(t, b.Get(list, 200), "There are no instances of customer yet")
 	for n := range 60 {
-		create(t, w, "customer", map[string]any{"name": fmt.Sprintf("z_%02d", n), "contact": "<i>@b"})
+		w.Create(t, "customer", map[string]any{"name": fmt.Sprintf("z_%02d", n), "contact": "<i>@b"})
 	}
 	page := b.Get(list+"?columns=contact", 200)
 	wants(t, page, "50 instances, and there are more", "Next page", "Contact", "<i>@b")

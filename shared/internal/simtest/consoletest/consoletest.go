@@ -38,6 +38,8 @@ type World struct {
 	Own     *local.Home
 	Engine  *deploy.Engine
 	Dir     string // for files that resources manage
+
+	types *schema.Registry
 }
 
 // Open opens a new home whose program has the given handlers.
@@ -49,13 +51,12 @@ func Open(t testing.TB, definitions []provider.Definition) *World {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Own.Close() })
-	types, err := schema.NewRegistry(provider.Types(definitions)...)
-	if err != nil {
+	if w.types, err = schema.NewRegistry(provider.Types(definitions)...); err != nil {
 		t.Fatal(err)
 	}
 	w.Engine = deploy.New(deploy.Config{State: w.Own, Files: w.Own.Files(),
 		Notifier: w.Own.Notifier, Clock: local.Clock{}, Caller: local.Caller{},
-		Secrets: w.Own.Secrets(), Connector: &transport.Connector{Local: true}, Types: types,
+		Secrets: w.Own.Secrets(), Connector: &transport.Connector{Local: true}, Types: w.types,
 		Handlers: provider.Handlers(definitions), Pack: "p", Holder: w.Own.Holder(),
 		NewID: w.Own.NewID, Jitter: rand.Float64})
 	t.Cleanup(w.Engine.Close)
@@ -159,6 +160,11 @@ func (w *World) Many(t testing.TB, env string, n int) {
 // Export exports and releases a version of these resources.
 func (w *World) Export(t testing.TB, env string, all ...resource.Resource) {
 	t.Helper()
+	w.export(t, env, deploy.Export{}, all)
+}
+
+func (w *World) export(t testing.TB, env string, x deploy.Export, all []resource.Resource) {
+	t.Helper()
 	m := &model.Model{Resources: all, Fingerprint: w.Own.NewID()}
 	seen := map[string]bool{}
 	for _, r := range all {
@@ -167,7 +173,7 @@ func (w *World) Export(t testing.TB, env string, all ...resource.Resource) {
 			m.Agents = append(m.Agents, resource.Agent{Name: r.Agent, Transport: "local", Lanes: 1})
 		}
 	}
-	x := deploy.Export{Model: m}
+	x.Model = m
 	x.Origin = state.Origin{Author: "ada", Message: "a change of a test"}
 	if _, err := w.Service.Export(t.Context(), env, x, nil); err != nil {
 		t.Fatal(err)
