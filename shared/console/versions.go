@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -90,7 +91,8 @@ func versionsPage(ctx context.Context, r *request) (view, error) {
 		d.Rows = append(d.Rows, r.versionRow(x, p.Released))
 		text := strconv.Itoa(x.Version)
 		d.From = append(d.From, choice{text, text, x.Version == p.Released})
-		d.To = append(d.To, choice{text, text, len(d.To) == 0})
+		other := x.Version != p.Released && !slices.ContainsFunc(d.To, func(c choice) bool { return c.Chosen })
+		d.To = append(d.To, choice{text, text, other})
 	}
 	d.Pager = r.turns("versions", nil, cursor, list.Next)
 	d.Pager.Text = counted(len(d.Rows), list.Count)
