@@ -37,7 +37,7 @@ func (o rejectedOrders) Events(
 func TestDiagnosisOfCompile(t *testing.T) {
 	t.Parallel()
 	w := offered(t, "testdata/forms.cf")
-	i := create(t, w, "customer", map[string]any{"name": "acme", "contact": "a@b"})
+	i := w.Create(t, "customer", map[string]any{"name": "acme", "contact": "a@b"})
 	for _, c := range []struct {
 		why  string
 		ran  *inventory.Compile

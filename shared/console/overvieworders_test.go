@@ -17,8 +17,8 @@ import (
 func TestOverviewOrders(t *testing.T) {
 	t.Parallel()
 	w := offered(t, "testdata/forms.cf")
-	i := create(t, w, "customer", map[string]any{"name": "acme", "contact": "a@b"})
-	create(t, w, "customer", map[string]any{"name": "globex", "contact": "c@d"})
+	i := w.Create(t, "customer", map[string]any{"name": "acme", "contact": "a@b"})
+	w.Create(t, "customer", map[string]any{"name": "globex", "contact": "c@d"})
 	o, err := w.Service.Orders()
 	if err != nil {
 		t.Fatal(err)
