@@ -185,7 +185,9 @@ func (c *compiler) deployable(ctx context.Context, from *compiled) (*model.Model
 		if attribute == "set" {
 			attribute = "" // the module lsm sets the attribute, so use the resource instead
 		}
-		return m.At(i, attribute)
+		at := m.At(i, attribute)
+		at.File = from.model.Shown(at.File)
+		return at
 	}
 	return &out, nil
 }

@@ -75,7 +75,7 @@ func (x *exporter) exportAll(ctx context.Context, digest string, jobs []job) err
 		KeepShared: jobs[0].task.Purge, // of all jobs: purges keep shared resources
 		Origin:     state.Origin{Message: "orders of services"},
 	}
-	sets := setsOf(m, c.model)
+	sets := setsOf(m)
 	for _, one := range c.members.all {
 		if one.mine && attributes(one.rec, one.set) != nil && sets[one.rec.ID].ids == nil {
 			request.DeleteSets = append(request.DeleteSets, one.rec.ID)

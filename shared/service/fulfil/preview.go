@@ -252,7 +252,7 @@ func requested(
 		return deploy.Export{}, err
 	}
 	x := deploy.Export{Model: m, Partial: true, Owner: true, KeepShared: t.Purge}
-	sets := setsOf(m, c.model)
+	sets := setsOf(m)
 	for _, one := range c.members.all {
 		if one.mine && attributes(one.rec, one.set) != nil && sets[one.rec.ID].ids == nil {
 			x.DeleteSets = append(x.DeleteSets, one.rec.ID)

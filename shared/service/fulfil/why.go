@@ -9,7 +9,6 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/resource"
-	"southbound/shared/service/bundle"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
 )
@@ -21,12 +20,11 @@ type became struct {
 }
 
 // setsOf returns the resources of a model by set.
-func setsOf(m *model.Model, of bundle.Opened) map[string]became {
+func setsOf(m *model.Model) map[string]became {
 	out, last := map[string]became{}, map[string]diag.Pos{}
 	for i := range m.Resources {
 		r := &m.Resources[i]
 		at, one := m.At(i, ""), out[r.Set]
-		at.File = of.Shown(at.File)
 		if one.ids = append(one.ids, r.ID); at == last[r.Set] {
 			at = diag.Pos{}
 		} else {
