@@ -169,20 +169,25 @@ func (x *Tab) Open(url string) {
 // Eval returns the value of an expression of JavaScript, as text. A promise is awaited.
 func (x *Tab) Eval(js string) string {
 	x.t.Helper()
+	text, err := x.eval(js)
+	if err != nil {
+		x.t.Fatalf("%s: %v", js, err)
+	}
+	return text
+}
+
+func (x *Tab) eval(js string) (string, error) {
 	ctx, end := context.WithTimeout(x.ctx, patience)
 	defer end()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[any](js, chromedp.EvalAwaitPromise))
 	if err != nil {
-		x.t.Fatalf("%s: %v", js, err)
+		return "", err
 	}
 	if s, is := v.(string); is {
-		return s
+		return s, nil
 	}
 	b, err := json.Marshal(v)
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	return string(b)
+	return string(b), err
 }
 
 // Before runs a script in every page that is opened from now on, before its own scripts.
@@ -192,12 +197,17 @@ func (x *Tab) Before(js string) {
 		page.AddScriptToEvaluateOnNewDocumentParams{Source: js})
 }
 
-// Until waits until an expression of JavaScript is true.
+// Until waits until an expression of JavaScript is true. An expression that cannot be evaluated, such
+// as while another page is being opened, is not true.
 func (x *Tab) Until(js string) {
 	x.t.Helper()
-	for end := time.Now().Add(patience); x.Eval("!!("+js+")") != "true"; {
+	for end := time.Now().Add(patience); ; {
+		is, err := x.eval("!!(" + js + ")")
+		if err == nil && is == "true" {
+			return
+		}
 		if time.Now().After(end) {
-			x.t.Fatalf("this did not become true: %s\n%s", js, x.Eval("document.body.innerText"))
+			x.t.Fatalf("this did not become true (%v): %s\n%s", err, js, x.Text())
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
