@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -84,7 +85,18 @@ type Tab struct {
 
 	mu       sync.Mutex
 	problems []string
-	expected []string
+	expected []expected
+}
+
+// expected are reports with a text, of a place whose URL has one of some parts; no parts: anywhere.
+type expected struct {
+	text  string
+	parts []string
+}
+
+func (e *expected) matches(problem string) bool {
+	return strings.Contains(problem, e.text) && (len(e.parts) == 0 ||
+		slices.ContainsFunc(e.parts, func(part string) bool { return strings.Contains(problem, part) }))
 }
 
 // Tab opens a tab, which is visible until another is in front.
@@ -117,11 +129,12 @@ func (x *Tab) heard(ev any) {
 	}
 }
 
-// Expect says that the browser may report errors with a text, such as of a server that is gone.
-func (x *Tab) Expect(text string) {
+// Expect says that the browser may report errors with a text, such as of a server that is gone. If
+// parts are given, it may only do so for a URL that contains one of them.
+func (x *Tab) Expect(text string, parts ...string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.expected = append(x.expected, text)
+	x.expected = append(x.expected, expected{text, parts})
 }
 
 // Problems returns what the browser has reported, without expected reports.
@@ -129,11 +142,7 @@ func (x *Tab) Problems() (out []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, p := range x.problems {
-		known := false
-		for _, e := range x.expected {
-			known = known || strings.Contains(p, e)
-		}
-		if !known {
+		if !slices.ContainsFunc(x.expected, func(e expected) bool { return e.matches(p) }) {
 			out = append(out, p)
 		}
 	}
