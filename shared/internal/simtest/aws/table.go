@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -36,6 +37,7 @@ type Table struct {
 	// Lag returns by how many writes an eventually consistent read is behind; nil: none.
 	Lag func() int
 
+	mu     sync.Mutex // a request is answered whole; the suites send several at once
 	parts  map[string]*partition
 	writes int
 	tokens map[string]answered
@@ -136,6 +138,8 @@ func (t *Table) sees(consistent *bool) int {
 func (t *Table) GetItem(
 	_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options),
 ) (*dynamodb.GetItemOutput, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if err := t.check(in.TableName); err != nil {
 		return nil, err
 	}
@@ -150,6 +154,8 @@ func (t *Table) GetItem(
 func (t *Table) PutItem(
 	_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options),
 ) (*dynamodb.PutItemOutput, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if err := t.check(in.TableName); err != nil {
 		return nil, err
 	}
@@ -246,6 +252,8 @@ func (t *Table) knows(in *dynamodb.TransactWriteItemsInput) bool {
 func (t *Table) TransactWriteItems(
 	_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options),
 ) (*dynamodb.TransactWriteItemsOutput, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if n := len(in.TransactItems); n == 0 || n > maxOfTransaction {
 		return nil, invalid(fmt.Sprintf("a transaction has %d items", n))
 	}

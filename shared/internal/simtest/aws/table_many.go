@@ -22,6 +22,8 @@ func (t *Table) page(n int) int {
 func (t *Table) Query(
 	_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options),
 ) (*dynamodb.QueryOutput, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if err := t.check(in.TableName); err != nil {
 		return nil, err
 	}
@@ -88,6 +90,8 @@ func (t *Table) from(in *dynamodb.QueryInput, part string) ([]string, error) {
 func (t *Table) BatchGetItem(
 	_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options),
 ) (*dynamodb.BatchGetItemOutput, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	ask, ok := in.RequestItems[t.Name]
 	if !ok || len(in.RequestItems) != 1 {
 		return nil,
@@ -128,6 +132,8 @@ func (t *Table) BatchGetItem(
 func (t *Table) BatchWriteItem(
 	_ context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options),
 ) (*dynamodb.BatchWriteItemOutput, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	ask, ok := in.RequestItems[t.Name]
 	if !ok || len(in.RequestItems) != 1 {
 		return nil,
