@@ -133,7 +133,7 @@ func (r *request) instanceView(i *orders.Instance, s *definition.Service) instan
 	case i.Transfer != nil:
 		d.Busy = "its attributes are being validated"
 	case !i.Settled && !i.Deleted:
-		d.Busy = "it goes on automatically"
+		d.Busy = "the next state follows automatically"
 	}
 	if i.Failed {
 		d.Diagnose = r.instanceURL(i.ID, "", "tab", tabDiagnose)

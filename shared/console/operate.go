@@ -273,6 +273,9 @@ func (r *request) askForget(ctx context.Context, q url.Values, wrong error) (vie
 			WithHint("open an orphaned resource or an agent, and choose Forget there")
 	}
 	v := view{Template: "forget.html", Title: "Forget", Section: "Resources", Data: d}
+	if d.Agent != "" {
+		v.Section = "Agents"
+	}
 	if wrong != nil {
 		v.Status = d.Wrong.Status
 	}

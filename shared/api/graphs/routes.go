@@ -26,7 +26,7 @@ func Routes(r *server.Router, s *Service) {
 		"Dependencies between resources, folded into boxes",
 		func(ctx context.Context, i *struct {
 			server.InEnvironment
-			Fold    []string `query:"fold" maxItems:"2" nullable:"false" enum:"agent,type" doc:"common properties of the resources of a box; absent: every resource is a node"`
+			Fold    []string `query:"fold" minItems:"1" maxItems:"2" nullable:"false" enum:"agent,type" doc:"common properties of the resources of a box; absent: every resource is a node"`
 			Open    []string `query:"open,explode" maxItems:"30" minLength:"1" maxLength:"1000" nullable:"false" doc:"keys of boxes whose resources are nodes"`
 			Filter  []string `query:"filter,explode" maxItems:"20" nullable:"false" doc:"all terms must match, of several agent= any; other keys and an id at most once"`
 			Outside bool     `query:"outside" doc:"also the direct requirements that the filter does not select"`
