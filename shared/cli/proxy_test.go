@@ -41,8 +41,11 @@ func discovery(there string, transport http.RoundTripper) (map[string]any, error
 // tenant is the header in which requests of public clients name their environment.
 const tenant = "X-Inmanta-Tid"
 
-// environments is where a server lists all environments.
-const environments = "/v1/environments"
+// environments and summaries are where a server lists all environments, by name and with counters.
+const (
+	environments = "/v1/environments"
+	summaries    = "/v1/summaries"
+)
 
 // proxy leads to a server and returns the address to ask. Names of environments get a prefix;
 // about, when not nil, is what the server is said to be.
@@ -60,7 +63,7 @@ func proxy(
 		if env := r.Out.Header.Get(tenant); env != "" {
 			r.Out.Header.Set(tenant, prefix+env)
 		}
-		if r.Out.URL.Path == environments {
+		if r.Out.URL.Path == environments || r.Out.URL.Path == summaries {
 			r.Out.Header.Del("Accept-Encoding") // the answer is read here
 		}
 	}, ModifyResponse: func(r *http.Response) error { return ownEnvironments(r, prefix) }}
@@ -77,20 +80,30 @@ func proxy(
 
 // ownEnvironments leaves in a list of environments those of one script, by the names that it knows.
 func ownEnvironments(r *http.Response, prefix string) error {
-	if r.Request.URL.Path != environments || r.StatusCode != http.StatusOK {
+	path := r.Request.URL.Path
+	if path != environments && path != summaries || r.StatusCode != http.StatusOK {
 		return nil
 	}
 	var page struct {
-		Items []string `json:"items"`
-		Next  string   `json:"next,omitempty"`
+		Items []any  `json:"items"`
+		Next  string `json:"next,omitempty"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&page); err != nil {
 		return err
 	}
-	own := []string{}
-	for _, name := range page.Items {
+	own := []any{}
+	for _, item := range page.Items {
+		if name, is := item.(string); is {
+			if name, is := strings.CutPrefix(name, prefix); is {
+				own = append(own, name)
+			}
+			continue
+		}
+		summary, _ := item.(map[string]any)
+		name, _ := summary["environment"].(string)
 		if name, is := strings.CutPrefix(name, prefix); is {
-			own = append(own, name)
+			summary["environment"] = name
+			own = append(own, summary)
 		}
 	}
 	page.Items = own

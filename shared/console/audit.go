@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -61,7 +62,7 @@ func (r *request) audited(e *api.Audited) auditRow {
 	if e.More > 0 {
 		targets += fmt.Sprintf(" and %s", plural(e.More, "other"))
 	}
-	row := auditRow{Row: "a-" + e.ID, At: r.time(e.At), By: cut(e.By, 60), Via: viaWord(e.Via),
+	row := auditRow{Row: "a-" + e.ID, At: r.time(e.At), By: cut(cmp.Or(e.By, "unknown"), 60), Via: viaWord(e.Via),
 		Act: strings.ReplaceAll(e.Act, "_", " "), Targets: cut(targets, 120), Message: e.Message,
 		Outcome: e.Outcome, Error: e.Error}
 	switch e.Outcome {

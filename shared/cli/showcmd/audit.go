@@ -1,6 +1,7 @@
 package showcmd
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -90,7 +91,7 @@ func (a *Audits) entry(e *api.Audited) {
 	if e.Outcome != "done" {
 		outcome = "  (" + e.Outcome + ")"
 	}
-	a.Printf("%s  %s  %s%s\n", e.At.UTC().Format(time.RFC3339), output.OneLine(e.By),
+	a.Printf("%s  %s  %s%s\n", e.At.UTC().Format(time.RFC3339), output.OneLine(cmp.Or(e.By, "unknown")),
 		output.OneLine(strings.Join(what, " ")), outcome)
 	for _, text := range []string{e.Message, e.Error} {
 		if text != "" {
