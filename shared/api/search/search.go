@@ -220,50 +220,31 @@ func (f *finder) services(ctx context.Context) error {
 		return nil
 	}
 	offers, err := f.Orders.Services.Catalog(ctx, f.env, false, false)
-	if err != nil {
-		return err
-	}
-	n := 0
-	for i := range offers {
-		name := offers[i].Name
-		if is, exact := f.matches(name); is &&
-			!f.add(&n, Hit{Kind: KindService, ID: name, Label: name, Exact: exact}) {
-			return nil
-		}
-	}
-	return nil
+	f.addNamed(KindService, len(offers), func(i int) string { return offers[i].Name })
+	return err
 }
 
 func (f *finder) agents(ctx context.Context) error {
 	list, err := f.Agents.Agents(ctx, f.env)
-	if err != nil {
-		return err
-	}
-	n := 0
-	for i := range list {
-		name := list[i].Name
-		if is, exact := f.matches(name); is &&
-			!f.add(&n, Hit{Kind: KindAgent, ID: name, Label: name, Exact: exact}) {
-			return nil
-		}
-	}
-	return nil
+	f.addNamed(KindAgent, len(list), func(i int) string { return list[i].Name })
+	return err
 }
 
 func (f *finder) parameters(ctx context.Context) error {
 	list, err := f.Parameters.Parameters(ctx, f.env, false)
-	if err != nil {
-		return err
-	}
+	f.addNamed(KindParameter, len(list), func(i int) string { return list[i].Name })
+	return err
+}
+
+// addNamed adds the hits among things of one kind that have only a name, in their order.
+func (f *finder) addNamed(kind string, count int, name func(i int) string) {
 	n := 0
-	for i := range list {
-		name := list[i].Name
-		if is, exact := f.matches(name); is &&
-			!f.add(&n, Hit{Kind: KindParameter, ID: name, Label: name, Exact: exact}) {
-			return nil
+	for i := range count {
+		if is, exact := f.matches(name(i)); is &&
+			!f.add(&n, Hit{Kind: kind, ID: name(i), Label: name(i), Exact: exact}) {
+			return
 		}
 	}
-	return nil
 }
 
 // versions searches numbers, authors, messages and commits, the newest version first.
