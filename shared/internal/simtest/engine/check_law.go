@@ -184,9 +184,10 @@ func (e *effective) gone(id resource.ID, rows map[resource.ID]*state.Row) bool {
 // requested before them. Such a resource may run again, even if that run has ended since, because a
 // check without findings writes no row. The order is also unknown for a claim at the time of the
 // event, and for resources that have become dependants since. A row records only its last change,
-// so an omitted event of an earlier change counts as one that happened. The event of a purge has a
-// receiver of its own and counts in any case: a run between the purge and the event does not reload
-// for it, since no row states the purge.
+// so an omitted event of an earlier change counts as one that happened. A result in conflict stores
+// its event before its row: a row that changed at the time of the event counts, too. The event of a
+// purge has a receiver of its own and counts in any case: a run between the purge and the event does
+// not reload for it, since no row states the purge.
 func reasonFollows(r *run, t *task, row, was *state.Row, entries []follow) {
 	l := r.books.law
 	for i := range entries {
@@ -197,7 +198,7 @@ func reasonFollows(r *run, t *task, row, was *state.Row, entries []follow) {
 		since := f.step > l.claimed[row.ID] || was.Ticket() < f.Ticket && busy || tie ||
 			!f.hearers[row.ID] || f.To != ""
 		of := r.state.read(env).rows[f.Of]
-		tells := f.tells || of != nil && of.ChangedAt.After(f.At)
+		tells := f.tells || of != nil && !of.ChangedAt.Before(f.At)
 		if again || tells && f.Of != row.ID && since {
 			l.add(row.ID, string(f.Kind)+" of "+string(f.Of), false)
 		}
