@@ -49,6 +49,8 @@ type Options struct {
 	Services *lsm.Services
 	// Passwords stores the passwords that the model generates; nil: in a file of the project.
 	Passwords std.Passwords
+	// Read receives the value of each environment variable that the model reads; it may be nil.
+	Read func(value string)
 	// Limits are the limits of the model; the zero value stands for the defaults.
 	Limits eval.Limits
 }
@@ -92,7 +94,7 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 	}
 	out.Project = p
 	p.Env.Environment, p.Env.Later = o.Environment, resources.Facts(o.Mapper)
-	p.Env.Passwords = o.Passwords
+	p.Env.Passwords, p.Env.Read = o.Passwords, o.Read
 	if o.Services != nil {
 		p.Env.Ordered, p.Env.Holder = true, o.Services.Holder
 	}

@@ -43,9 +43,10 @@ func TestDiagnosisOfCompile(t *testing.T) {
 		ran  *inventory.Compile
 		want []string
 	}{
-		{"with a trace", &inventory.Compile{DurationMS: 1530, Instances: 2, Trace: "main.cf:7:3: <b>no</b>"},
+		{"with a trace", &inventory.Compile{DurationMS: 1530, Instances: 2, Trace: "main.cf:7:3: <b>no</b>",
+			Output: "port <8000>\n"},
 			[]string{"it does not compile", "compile of 2 instances, 1.5 s", "Trace of the compile",
-				"main.cf:7:3: <b>no</b>"}},
+				"main.cf:7:3: <b>no</b>", "Output of the model", "port <8000>"}},
 		{"of an earlier program", nil, []string{"it does not compile"}},
 	} {
 		home := rejecting{w.Service, orders.Event{Version: 1, Error: true, Message: "it does not compile", Ran: c.ran}}

@@ -358,6 +358,7 @@ type eventRow struct {
 	Message  string
 	Error    bool
 	Problems []string
+	Compile  compileView
 }
 
 // historyRows is the number of versions of a page.
@@ -402,7 +403,7 @@ func (r *request) history(
 
 func (r *request) eventRow(e *orders.Event) eventRow {
 	row := eventRow{At: r.time(e.At), Type: e.Type, From: stringOf(e.From), To: stringOf(e.To),
-		Message: e.Message, Error: e.Error}
+		Message: e.Message, Error: e.Error, Compile: compileViewOf(e.Ran)}
 	for _, p := range problemsIn(e.More) {
 		row.Problems = append(row.Problems, p.String())
 	}

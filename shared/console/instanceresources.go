@@ -7,6 +7,7 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/api/instances"
 	"southbound/shared/deploy/state"
+	"southbound/shared/service/inventory"
 	"southbound/shared/service/orders"
 )
 
@@ -59,8 +60,7 @@ type rejectionRow struct {
 	From, To string
 	Message  string
 	Problems []problemLine
-	Compile  string // how long it took and for how many instances; "": not known
-	Trace    string // all problems with the places that lead to them
+	Compile  compileView
 }
 
 func (r *request) diagnosis(
@@ -81,11 +81,7 @@ func (r *request) diagnosis(
 	for n := range all.Rejections {
 		one := &all.Rejections[n]
 		row := rejectionRow{At: r.timeAgo(one.At), Version: one.Version, From: one.From, To: one.To,
-			Message: one.Message, Trace: stringOf(one.Trace)}
-		if c := one.Ran; c != nil {
-			row.Compile = fmt.Sprintf("compile of %s, %.1f s", plural(c.Instances, "instance"),
-				float64(c.DurationMS)/1000)
-		}
+			Message: one.Message, Compile: compileViewOf(one.Ran)}
 		for _, p := range problemsIn(one.More) {
 			row.Problems = append(row.Problems, problemLine{Place: p.Pos.String(),
 				Text: sentence(p.Message), Hint: sentence(p.Hint)})
@@ -93,4 +89,19 @@ func (r *request) diagnosis(
 		d.Rejections = append(d.Rejections, row)
 	}
 	return d, err
+}
+
+// compileView is the compile that an event follows from.
+type compileView struct {
+	Text   string // how long it took and for how many instances; "": not known
+	Trace  string // all problems with the places that lead to them
+	Output string // what the model printed
+}
+
+func compileViewOf(c *inventory.Compile) compileView {
+	if c == nil {
+		return compileView{}
+	}
+	return compileView{Trace: c.Trace, Output: c.Output, Text: fmt.Sprintf("compile of %s, %.1f s",
+		plural(c.Instances, "instance"), float64(c.DurationMS)/1000)}
 }

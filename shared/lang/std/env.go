@@ -44,6 +44,9 @@ type Env struct {
 	// Passwords stores generated passwords. If it is nil, a file in the folder of the project
 	// stores them.
 	Passwords Passwords
+	// Read receives the value of each environment variable that the model reads, which may be a
+	// secret. It may be nil.
+	Read func(value string)
 
 	templates *jinja.Environment
 }

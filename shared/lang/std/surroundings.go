@@ -92,6 +92,9 @@ func getEnv(c *eval.Context, a eval.Args) (types.Value, error) {
 	}
 	name := a.Text(0)
 	if v, ok := os.LookupEnv(name); ok {
+		if read := of(c).Read; read != nil {
+			read(v)
+		}
 		return v, nil
 	}
 	if a.Null(1) {

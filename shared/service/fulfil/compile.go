@@ -23,6 +23,7 @@ type compiled struct {
 	members  *members
 	services *lsm.Services
 	model    bundle.Opened
+	read     secrets // what the model has read that its output must not show
 }
 
 // compiler compiles models for jobs. It does not write to stores.
@@ -39,13 +40,16 @@ func (c *compiler) compile(
 	ctx context.Context, digest string, jobs []job, validating bool,
 ) (*compiled, error) {
 	began := c.now()
+	var out *compiled
 	defer func() {
-		ran := &inventory.Compile{DurationMS: c.now().Sub(began).Milliseconds(), Instances: len(jobs)}
+		ran := &inventory.Compile{DurationMS: c.now().Sub(began).Milliseconds(), Instances: len(jobs),
+			Output: out.printed(len(jobs))}
 		for i := range jobs {
 			jobs[i].ran = ran
 		}
 	}()
-	out, failed := c.compileOnce(ctx, digest, jobs, validating)
+	var failed error
+	out, failed = c.compileOnce(ctx, digest, jobs, validating)
 	var other *elsewhere
 	if failed == nil || errors.As(failed, &other) || outside(ctx, failed) || c.Compile != nil {
 		return out, failed
@@ -57,7 +61,8 @@ func (c *compiler) compile(
 	case whole:
 		return out, failed
 	}
-	return c.compileOnce(ctx, digest, jobs, validating)
+	out, failed = c.compileOnce(ctx, digest, jobs, validating)
+	return out, failed
 }
 
 func (c *compiler) compileOnce(
@@ -88,11 +93,11 @@ func (c *compiler) compileOnce(
 	}
 	within, cancel := c.limited(ctx)
 	defer cancel()
-	passwords, lost := c.passwords(out.model)
+	passwords := c.passwords(out.model, &out.read)
 	out.Compiled, err = compile.Model(within, compile.Options{
 		Path: out.model.Main, Environment: c.Env, Types: c.Types, Mapper: c.Mapper, Print: c.Print,
 		VirtualEnv: out.model.Env, Beside: out.model.Beside, Services: out.services,
-		Limits: c.Limits, Passwords: passwords,
+		Limits: c.Limits, Passwords: passwords, Read: out.read.add,
 	})
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		return nil, &tooLong{diag.Problems{{
@@ -100,8 +105,8 @@ func (c *compiler) compileOnce(
 			Hint:    "make the model smaller, or give the compiler more time and memory",
 		}}}
 	}
-	if err != nil && *lost != nil {
-		return nil, *lost
+	if err != nil && passwords.lost != nil {
+		return nil, passwords.lost
 	}
 	if err == nil {
 		err = out.followsFew()

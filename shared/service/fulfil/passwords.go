@@ -11,15 +11,14 @@ import (
 	"southbound/shared/service/bundle"
 )
 
-// passwords returns the store of passwords for one compile of a model, and a pointer to its first
-// error. Such an error stops the compile without being a fault of the model.
-func (c *compiler) passwords(m bundle.Opened) (p std.Passwords, lost *error) {
-	lost = new(error)
+// passwords returns the store of passwords for one compile of a model, which adds each password to
+// read. Its first error stops the compile without being a fault of the model.
+func (c *compiler) passwords(m bundle.Opened, read *secrets) *watched {
 	keeps := c.Passwords
 	if keeps == nil {
 		keeps = c.ownPasswords(m)
 	}
-	return &watched{Passwords: keeps, lost: lost}, lost
+	return &watched{Passwords: keeps, read: read}
 }
 
 // ownPasswords returns the passwords in the data folder of the project. If that is the data folder
@@ -64,12 +63,13 @@ func (b *both) Make(ctx context.Context, name, password string) (string, error) 
 	return b.here.Make(ctx, name, made)
 }
 
-// watched keeps the first error of passwords.
+// watched keeps the first error of passwords, and adds the passwords to read.
 type watched struct {
 	std.Passwords
+	read *secrets
 
 	mu   sync.Mutex
-	lost *error
+	lost error
 }
 
 // note keeps an error, and returns it.
@@ -79,8 +79,8 @@ func (w *watched) note(err error) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if *w.lost == nil {
-		*w.lost = err
+	if w.lost == nil {
+		w.lost = err
 	}
 	return err
 }
@@ -88,11 +88,13 @@ func (w *watched) note(err error) error {
 // Password implements std.Passwords.
 func (w *watched) Password(ctx context.Context, name string) (string, error) {
 	out, err := w.Passwords.Password(ctx, name)
+	w.read.add(out)
 	return out, w.note(err)
 }
 
 // Make implements std.Passwords.
 func (w *watched) Make(ctx context.Context, name, password string) (string, error) {
 	out, err := w.Passwords.Make(ctx, name, password)
+	w.read.add(out)
 	return out, w.note(err)
 }

@@ -167,16 +167,24 @@ type Event struct {
 	Compile *Compile `json:"compile,omitempty"`
 }
 
-// Compile describes the compile of a model for instances. It is kept as long as its event.
+// Compile describes the compile of a model for instances. It is kept as long as its event; what the
+// model said is shown for CompileKept.
 type Compile struct {
 	DurationMS int64 `json:"duration_ms" doc:"how long it took"`
 	Instances  int   `json:"instances" doc:"number of instances that it was for"`
 	// Trace is the text of all problems, with the places that lead to them, at most MaxTrace bytes.
 	Trace string `json:"trace,omitempty" doc:"all problems, with the places in the model that lead to them"`
+	// Output is what the model printed, without secrets. The instances of a compile share MaxOutput.
+	Output string `json:"output,omitempty" doc:"what the model printed, without secrets; at most 64 KiB for all instances of the compile, shown for 30 days"`
 }
 
-// MaxTrace is the maximum size of the trace of a compile, in bytes.
-const MaxTrace = 16 << 10
+// MaxTrace and MaxOutput are the maximum sizes of what is kept of a compile: of the trace in bytes,
+// and of the output in bytes of JSON. CompileKept is how long both are shown.
+const (
+	MaxTrace    = 16 << 10
+	MaxOutput   = 64 << 10
+	CompileKept = 30 * 24 * time.Hour
+)
 
 // Change is the new content of a record, with the events that led to it. Rev is the revision of the
 // record that was read.

@@ -56,7 +56,7 @@ var events = uuid.MustParse("5c9f0e0a-7a53-4d1c-9f0e-2b7d6c1a4e55")
 func derived(text string) string { return uuid.NewSHA1(events, []byte(text)).String() }
 
 // eventOf returns an event in the form of the API.
-func eventOf(instance, service string, e *inventory.Event) Event {
+func (s *views) eventOf(instance, service string, e *inventory.Event) Event {
 	out := Event{
 		ID:       derived(fmt.Sprintf("%s/%d", instance, e.Seq)),
 		Instance: instance, Service: service, Seq: e.Seq, At: e.At, Version: e.Version,
@@ -67,6 +67,9 @@ func eventOf(instance, service string, e *inventory.Event) Event {
 	}
 	if e.Error {
 		out.Severity, out.SeverityText = severityError, "ERROR"
+	}
+	if out.Ran != nil && s.now().Sub(e.At) > inventory.CompileKept {
+		out.Ran = &inventory.Compile{DurationMS: out.Ran.DurationMS, Instances: out.Ran.Instances}
 	}
 	return out
 }
@@ -136,7 +139,7 @@ func (s *views) happened(
 			return nil, err
 		}
 		for i := range page {
-			out = append(out, eventOf(r.ID, r.Service, &page[i]))
+			out = append(out, s.eventOf(r.ID, r.Service, &page[i]))
 		}
 		if len(page) < inventory.MaxPage {
 			return out, nil

@@ -396,7 +396,7 @@ func (s *suite) events() {
 			From:    "a",
 			To:      "b",
 			More:    []byte(`{"x":1}`),
-			Compile: &inventory.Compile{DurationMS: 7, Instances: 2, Trace: "x\n  y"},
+			Compile: &inventory.Compile{DurationMS: 7, Instances: 2, Trace: "x\n  y", Output: "1\n"},
 		}
 	}
 	r := s.put(record(1), at("one"), at("two"))
@@ -418,7 +418,7 @@ func (s *suite) events() {
 		for i, e := range all {
 			out = append(out, e.Kind)
 			if e.Seq != after+int64(i)+1 || !e.At.Equal(began) || string(e.More) != `{"x":1}` ||
-				e.Compile == nil || *e.Compile != (inventory.Compile{DurationMS: 7, Instances: 2, Trace: "x\n  y"}) {
+				e.Compile == nil || *e.Compile != (inventory.Compile{DurationMS: 7, Instances: 2, Trace: "x\n  y", Output: "1\n"}) {
 				s.Errorf("%+v", e)
 			}
 		}
