@@ -1,6 +1,9 @@
 package diff
 
 import (
+	"maps"
+	"slices"
+
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
@@ -44,22 +47,37 @@ func Compared(a *schema.Attribute) bool {
 }
 
 // InitOnly returns the attributes among diffs that can only be set at creation, in the order of
-// their declaration in the type.
+// their declaration in the type. A difference that its handler removes by a replacement is not among
+// them.
 func InitOnly(t *schema.Compiled, diffs map[string]Diff) []string {
-	return differing(t, diffs, schema.InitOnly)
+	return differing(t, diffs, func(a *schema.Attribute, d Diff) bool {
+		return a.Behaviour == schema.InitOnly && !d.Replace
+	})
 }
 
 // Replacing returns the attributes among diffs that can only be changed by replacing the object, in
-// the order of their declaration in the type.
+// the order of their declaration in the type, and names that the type does not declare last.
 func Replacing(t *schema.Compiled, diffs map[string]Diff) []string {
-	return differing(t, diffs, schema.Replace)
+	out := differing(t, diffs, func(a *schema.Attribute, d Diff) bool {
+		return a.Behaviour == schema.Replace || d.Replace
+	})
+	for _, name := range slices.Sorted(maps.Keys(diffs)) {
+		if _, declared := t.Attribute(name); !declared && diffs[name].Replace {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
-func differing(t *schema.Compiled, diffs map[string]Diff, behaviour schema.Behaviour) []string {
+// differing returns the attributes among diffs that is accepts, in the order of their declaration in
+// the type.
+func differing(
+	t *schema.Compiled, diffs map[string]Diff, is func(*schema.Attribute, Diff) bool,
+) []string {
 	var out []string
 	for i := range t.Attributes {
 		a := &t.Attributes[i]
-		if _, differs := diffs[a.Name]; differs && a.Behaviour == behaviour {
+		if d, differs := diffs[a.Name]; differs && is(a, d) {
 			out = append(out, a.Name)
 		}
 	}

@@ -23,4 +23,7 @@ type Diff struct {
 	// Unified is the unified diff of the two values, if both are texts of several lines or files
 	// with such texts.
 	Unified string `json:"unified,omitempty"`
+	// Replace is set by a handler that compares things itself, if the object must be replaced to
+	// remove the difference. It is not part of changes that are stored or shown.
+	Replace bool `json:"-" cbor:"replace,omitempty"`
 }

@@ -13,7 +13,8 @@ import (
 func Apply(h Handler, c BatchChange) (Result, error) {
 	switch c.Change {
 	case diff.Created:
-		return h.Create(c.Context, CreateRequest{Resource: c.Resource, Token: c.Token})
+		return h.Create(c.Context, CreateRequest{Resource: c.Resource, Token: c.Token,
+			Carried: c.Observed.Carried})
 	case diff.Updated:
 		return h.Update(c.Context, UpdateRequest{Resource: c.Resource, Observed: c.Observed,
 			Changes: c.Changes})

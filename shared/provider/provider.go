@@ -101,6 +101,8 @@ type CreateRequest struct {
 	// identities (Assigned), all attempts at one create share a token until its result is known,
 	// and different creates have different tokens. For other types each attempt has its own.
 	Token string
+	// Carried is the Carried of the observation that Read returned in this run.
+	Carried any
 }
 
 // UpdateRequest requests the removal of differences.
@@ -125,6 +127,11 @@ type Observation struct {
 	// entries of a directory. Mark changes whenever they do. A kept plan is rejected if Mark has
 	// changed. Only a dry run uses it.
 	Mark string
+	// Carried is any value that Read passes to Diff, InSync, Noop, Create, Update and Delete of the
+	// same run, such as the full description of the thing. It is never stored, logged or sent. It is
+	// nil in a run that did not call Read, or whose connection was lost since. Handlers must accept
+	// nil, and may change what a pointer points to.
+	Carried any
 }
 
 // Result is the result of a change; the zero value is "done".
@@ -142,7 +149,8 @@ type Again struct {
 // The optional interfaces. A handler implements those for which it does better than the engine's
 // default.
 
-// Differ replaces diff.Compare; it returns differences by attribute.
+// Differ replaces diff.Compare; it returns differences by attribute. A difference with Replace
+// requires a replacement of the thing, as an attribute with the behaviour schema.Replace does.
 type Differ interface {
 	Diff(ctx *Context, desired Resource, observed Observation) (map[string]diff.Diff, error)
 }

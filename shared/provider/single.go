@@ -14,7 +14,7 @@ func ReadOne(ctx *Context, b BatchReader, req ReadRequest) (Observation, error) 
 // CreateOne implements Handler.Create for a handler that applies batches.
 func CreateOne(ctx *Context, b BatchApplier, req CreateRequest) (Result, error) {
 	return applyOne(ctx, b, BatchChange{Change: diff.Created, Resource: req.Resource,
-		Token: req.Token})
+		Observed: Observation{Carried: req.Carried}, Token: req.Token})
 }
 
 // UpdateOne implements Handler.Update for a handler that applies batches.

@@ -27,7 +27,7 @@ func (x reader) observe(r *Run, reading provider.Reading) {
 // seen returns the observation of a handler, as values that can be compared, stored and shown.
 func seen(o provider.Observation) provider.Observation {
 	return provider.Observation{Exists: o.Exists, Attributes: provider.ObservedAll(o.Attributes),
-		Mark: o.Mark}
+		Mark: o.Mark, Carried: o.Carried}
 }
 
 // Destroys returns a digest of the observed values that the decided change destroys. For a thing

@@ -72,11 +72,13 @@ type act struct {
 // steps returns the calls of a run, in order.
 func (x applier) steps(r *Run) []act {
 	var out []act
+	gone := provider.Observation{Carried: r.seen.Carried}
 	switch {
 	case r.replaces && r.typ.CreateFirst:
-		out = append(out, act{change: diff.Created})
+		out = append(out, act{change: diff.Created, observed: gone})
 	case r.replaces:
-		out = append(out, act{change: diff.Purged, observed: r.seen}, act{change: diff.Created})
+		out = append(out, act{change: diff.Purged, observed: r.seen},
+			act{change: diff.Created, observed: gone})
 	case r.act == diff.Updated && len(r.diff) == 0:
 	default:
 		out = append(out, act{change: r.act, observed: r.seen})

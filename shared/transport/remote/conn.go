@@ -273,6 +273,7 @@ func (c *Conn) take(k kind, body []byte, n int64) error {
 			return err
 		}
 		if p, ok := c.pending(m.Call, m.Item); ok {
+			m.Observed.arrived(c)
 			p.answers[m.Item] = &m
 		}
 		return c.hold(m.Call, k, n)

@@ -88,6 +88,9 @@ func (f *forwarder) try(
 				"the program on the machine, version %s, has another %s", c.Version, f.typ.Name).
 				WithHint("%s", hintProgram))
 	}
+	for i := range items {
+		items[i].Observed.carry(c)
+	}
 	return c.do(ctx, m, f.typ.Name, items, ctxs)
 }
 
@@ -129,7 +132,7 @@ func (f *forwarder) Create(
 	ctx *provider.Context, req provider.CreateRequest,
 ) (provider.Result, error) {
 	it := itemOf(ctx, req.Resource)
-	it.Token = req.Token
+	it.Token, it.Observed = req.Token, observedBy(provider.Observation{Carried: req.Carried})
 	return result(f.one(ctx, callCreate, it))
 }
 
@@ -138,7 +141,7 @@ func (f *forwarder) Update(
 	ctx *provider.Context, req provider.UpdateRequest,
 ) (provider.Result, error) {
 	it := itemOf(ctx, req.Resource)
-	it.Observed, it.Changes = &observed{Exists: req.Observed.Exists, Attributes: req.Observed.Attributes}, req.Changes
+	it.Observed, it.Changes = observedBy(req.Observed), req.Changes
 	return result(f.one(ctx, callUpdate, it))
 }
 
@@ -147,7 +150,7 @@ func (f *forwarder) Delete(
 	ctx *provider.Context, req provider.DeleteRequest,
 ) (provider.Result, error) {
 	it := itemOf(ctx, req.Resource)
-	it.Observed = &observed{Exists: req.Observed.Exists, Attributes: req.Observed.Attributes}
+	it.Observed = observedBy(req.Observed)
 	return result(f.one(ctx, callDelete, it))
 }
 

@@ -37,7 +37,8 @@ func one(h provider.Handler, m method, r *request, a *answer) error {
 		obs, err = h.Read(r.ctx, provider.ReadRequest{Resource: r.res})
 		a.Observed = observedOf(obs)
 	case callCreate:
-		result, err = h.Create(r.ctx, provider.CreateRequest{Resource: r.res, Token: r.Token})
+		result, err = h.Create(r.ctx, provider.CreateRequest{Resource: r.res, Token: r.Token,
+			Carried: r.Observed.observation().Carried})
 	case callUpdate:
 		result, err = h.Update(r.ctx, provider.UpdateRequest{Resource: r.res,
 			Observed: r.Observed.observation(), Changes: r.Changes})
@@ -103,7 +104,8 @@ var errMethod = fault.New(fault.Unsupported, "", "the two programs differ")
 // observedOf makes a handler's observation safe to send: encoding a cyclic value would crash this
 // program.
 func observedOf(o provider.Observation) *observed {
-	return &observed{o.Exists, provider.ObservedAll(o.Attributes), o.Mark}
+	return &observed{Exists: o.Exists, Attributes: provider.ObservedAll(o.Attributes), Mark: o.Mark,
+		carried: o.Carried}
 }
 
 func againOf(r provider.Result) *again {

@@ -94,13 +94,23 @@ type observed struct {
 	Exists     bool           `cbor:"1,keyasint,omitempty"`
 	Attributes map[string]any `cbor:"2,keyasint,omitempty"`
 	Mark       string         `cbor:"3,keyasint,omitempty"`
+	// Carried is the number of the carried value, which stays at the machine; 0: there is none.
+	Carried uint64 `cbor:"4,keyasint,omitempty"`
+
+	carried any // the value at the machine; at the engine a carriedFar
+}
+
+// observedBy returns an observation in its form for the machine.
+func observedBy(o provider.Observation) *observed {
+	return &observed{Exists: o.Exists, Attributes: o.Attributes, carried: o.Carried}
 }
 
 func (o *observed) observation() provider.Observation {
 	if o == nil {
 		return provider.Observation{}
 	}
-	return provider.Observation{Exists: o.Exists, Attributes: o.Attributes, Mark: o.Mark}
+	return provider.Observation{Exists: o.Exists, Attributes: o.Attributes, Mark: o.Mark,
+		Carried: o.carried}
 }
 
 // cancel cancels a call.

@@ -14,13 +14,13 @@ func (f *forwarder) chooses() bool {
 }
 
 // Diff implements provider.Differ: in this process, as it does not read the machine; on the
-// machine, if the machine selects the provider that compares.
+// machine, if the machine selects the provider that compares, or has a carried value.
 func (f *forwarder) Diff(
 	ctx *provider.Context, desired provider.Resource, seen provider.Observation,
 ) (map[string]diff.Diff, error) {
-	if f.chooses() {
+	if _, far := seen.Carried.(carriedFar); far || f.chooses() {
 		it := itemOf(ctx, desired)
-		it.Observed = &observed{Exists: seen.Exists, Attributes: seen.Attributes}
+		it.Observed = observedBy(seen)
 		a, err := f.one(ctx, callDiff, it)
 		if a == nil {
 			return nil, err
@@ -91,6 +91,6 @@ func (f *forwarder) List(ctx *provider.Context, yield func(provider.Found) error
 func changeOf(b provider.BatchChange) item {
 	it := itemOf(b.Context, b.Resource)
 	it.Change, it.Changes, it.Token = b.Change, b.Changes, b.Token
-	it.Observed = &observed{Exists: b.Observed.Exists, Attributes: b.Observed.Attributes}
+	it.Observed = observedBy(b.Observed)
 	return it
 }

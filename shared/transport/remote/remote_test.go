@@ -96,15 +96,21 @@ func (echo) List(_ *provider.Context, found func(provider.Found) error) error {
 	return nil
 }
 
-// pair connects both ends through pipes.
+// pair connects both ends through pipes. The types are served by echoes.
 func pair(t *testing.T, beat time.Duration, types ...schema.Type) (*Conn, func()) {
 	t.Helper()
-	toMachine, fromEngine := io.Pipe()
-	toEngine, fromMachine := io.Pipe()
 	var definitions []provider.Definition
 	for _, typ := range types {
 		definitions = append(definitions, provider.Definition{Type: typ, Handler: echo{}})
 	}
+	return pairOf(t, beat, definitions...)
+}
+
+// pairOf is pair with other handlers.
+func pairOf(t *testing.T, beat time.Duration, definitions ...provider.Definition) (*Conn, func()) {
+	t.Helper()
+	toMachine, fromEngine := io.Pipe()
+	toEngine, fromMachine := io.Pipe()
 	s := &Server{Definitions: definitions, Version: "v", Grace: time.Second}
 	ended := make(chan struct{})
 	go func() {

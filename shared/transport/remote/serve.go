@@ -93,6 +93,7 @@ type served struct {
 	defs      map[string]provider.Definition
 	transport any
 	running   sync.WaitGroup
+	carried   carriedValues
 
 	mu      sync.Mutex
 	calls   map[uint64]*servedCall
@@ -238,6 +239,7 @@ func (c *served) carryOut(ctx context.Context, sc *servedCall) {
 	if err == nil {
 		for i := range answers {
 			answers[i].Call, answers[i].Item = sc.ID, i
+			c.carried.hold(answers[i].Observed)
 			one, bad := encode(frame{kindAnswer, answers[i]})
 			if bad != nil {
 				one, _ = encode(frame{kindAnswer,
@@ -283,6 +285,7 @@ func (c *served) requests(ctx context.Context, sc *servedCall) []request {
 		if m.Attributes == nil {
 			m.Attributes = map[string]any{}
 		}
+		c.carried.find(m.Observed)
 		res := provider.Resource{ID: resource.ID(m.ID), Type: sc.Type, Agent: m.Agent,
 			Attributes: m.Attributes, Purged: m.Purged}
 		host := &servedHost{c: c, call: sc.ID, item: i, cache: c.cache(m.Agent)}
