@@ -7,7 +7,7 @@ GOFLAGS ?= -trimpath -ldflags=-s -gcflags=all=-dwarf=false
 export GOFLAGS
 COMPILE := GOGC=400 $(GO)
 
-.PHONY: help build assets console-demo vscode install uninstall quickstart test test-fast e2e verify docs sim sim-services sim-aws sim-mutants fuzz-api bench bench-models bench-orders bench-peers bench-aws local local-down deploy variables destroy clean
+.PHONY: help build assets console-demo vscode install uninstall quickstart test test-fast e2e verify docs sim sim-services sim-aws sim-mutants fuzz-api bench bench-models bench-orders bench-lists bench-peers bench-aws local local-down deploy variables destroy clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -103,6 +103,9 @@ bench-models: build ## time models beside the reference compiler, which is insta
 bench-orders: ## time an order, an update and a delete of an instance among some that are there, and 1,000 orders at once; 10,000 take minutes to be made
 	$(GO) test ./shared/service/fulfil -run '^$$' -bench 'BenchmarkOrder(OfSecrets)?$$' -benchtime 6x -timeout 30m
 	$(GO) test ./shared/service/fulfil -run '^$$' -bench 'BenchmarkOrders$$' -benchtime 1x -timeout 30m
+
+bench-lists: ## time pages of lists: 50 of 100,000 resources by each filter, and 50 of 100 and of 10,000 instances
+	$(GO) test ./shared/local -run '^$$' -bench 'Benchmark(Page|Instances)$$' -benchtime 5x -timeout 30m
 
 bench-peers: build ## the same with Puppet, installed from Debian
 	command -v puppet >/dev/null || { apt-get update && apt-get install -y --no-install-recommends puppet; }

@@ -22,8 +22,6 @@ type Instances struct{ home *Home }
 var (
 	_ inventory.Store  = (*Instances)(nil)
 	_ inventory.Owners = (*Instances)(nil)
-
-	_ inventory.StateCounter = (*Instances)(nil)
 )
 
 // Instances returns the store of instances.
@@ -134,10 +132,11 @@ func (n *Instances) Generation(
 // putInstance stores a change, without its references.
 func putInstance(c *sqlite.Conn, env string, change *inventory.Change) (int64, error) {
 	r := change.Record
-	have, events := int64(0), int64(0)
-	err := query(c, "SELECT rev, events, service, created FROM instances WHERE env = ? AND id = ?",
+	have, events, terms := int64(0), int64(0), ""
+	err := query(c, "SELECT rev, events, service, created, terms FROM instances WHERE env = ? AND id = ?",
 		func(s *sqlite.Stmt) error {
-			if have, events = s.ColumnInt64(0), s.ColumnInt64(1); have != r.Rev {
+			have, events, terms = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnText(4)
+			if have != r.Rev {
 				return nil
 			}
 			return inventory.Kept(&r, s.ColumnText(2), s.ColumnInt64(3))
@@ -166,10 +165,14 @@ func putInstance(c *sqlite.Conn, env string, change *inventory.Change) (int64, e
 	if err := freeIdentity(c, env, &r, identity); err != nil {
 		return 0, err
 	}
+	if terms, err = putTerms(c, env, &r, terms); err != nil {
+		return 0, err
+	}
 	err = query(
 		c,
 		"INSERT OR REPLACE INTO instances (env, id, rev, service, state, identity, deleted, "+
-			"closed, created, due, events, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			"closed, created, due, events, version, updated, name, sets, terms, body) "+
+			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		nil,
 		env,
 		r.ID,
@@ -182,6 +185,11 @@ func putInstance(c *sqlite.Conn, env string, change *inventory.Change) (int64, e
 		r.Created.UnixMicro(),
 		due,
 		events+int64(len(change.Events)),
+		r.ServiceVersion,
+		r.Updated.UnixMicro(),
+		r.Identity,
+		int(inventory.SetsOf(&r)),
+		terms,
 		[]byte(sealed(r, "instances", env, r.ID)),
 	)
 	if err != nil {
@@ -385,40 +393,6 @@ func first(all []inventory.Record) inventory.Record {
 		return inventory.Record{}
 	}
 	return all[0]
-}
-
-// Instances implements inventory.Store.
-func (n *Instances) Instances(
-	ctx context.Context, env string, q inventory.Query,
-) ([]inventory.Record, error) {
-	sql, args := asked(env, &q)
-	compare, order := ">", "created, id"
-	if q.NewestFirst {
-		compare, order = "<", "created DESC, id DESC"
-	}
-	if q.After != nil {
-		sql += " AND (created, id) " + compare + " (?, ?)"
-		args = append(args, q.After.Created.UnixMicro(), q.After.ID)
-	}
-	return n.find(ctx, sql+" ORDER BY "+order+" LIMIT ?", append(args, inventory.Page(q.Limit))...)
-}
-
-// asked returns the SQL condition of a query in an environment, without the start position.
-func asked(env string, q *inventory.Query) (sql string, args []any) {
-	sql, args = "WHERE env = ?", []any{env}
-	if q.Service != "" {
-		sql, args = sql+" AND service = ?", append(args, q.Service)
-	}
-	if len(q.States) > 0 {
-		sql += " AND state IN (?" + strings.Repeat(", ?", len(q.States)-1) + ")"
-		for _, s := range q.States {
-			args = append(args, s)
-		}
-	}
-	if !q.Deleted {
-		sql += " AND deleted = 0"
-	}
-	return sql, args
 }
 
 // Owners implements inventory.Owners.

@@ -15,11 +15,18 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Instances implements inventory.Store.
+// Instances implements inventory.Store. It reads entries, and the records of the page.
 func (n *lists) Instances(
 	ctx context.Context, env string, q inventory.Query,
 ) ([]inventory.Record, error) {
 	want := inventory.Page(q.Limit)
+	if q.Sort != inventory.ByCreation {
+		found, err := n.sorted(ctx, env, &q)
+		if err != nil {
+			return nil, err
+		}
+		return n.page(ctx, env, &q, found, want)
+	}
 	from := ""
 	if q.After != nil {
 		from = place(q.After.Created.UnixMicro(), q.After.ID)
@@ -31,56 +38,125 @@ func (n *lists) Instances(
 		if err != nil {
 			return nil, err
 		}
-		var ids []string
-		for _, e := range found {
-			ids = append(ids, e.id)
-		}
-		records, err := n.records(ctx, env, ids)
-		if err != nil {
-			return nil, err
-		}
-		for _, id := range ids {
-			// A record that changed since it was listed may no longer match the query.
-			if r, ok := records[id]; ok && asked(&q, &r.Record) {
-				out = append(out, r.Record)
-			}
-		}
-		if len(found) < ask || len(out) == want {
-			return out, nil
+		page, err := n.page(ctx, env, &q, found, ask)
+		if out = append(out, page...); err != nil || len(found) < ask || len(out) == want {
+			return out, err
 		}
 		from = found[len(found)-1].place
 	}
 }
 
-// asked reports whether a record matches a query.
-func asked(q *inventory.Query, r *inventory.Record) bool {
-	return (q.Deleted || !r.Deleted) && inState(q, r.State)
+// page returns at most limit records of entries. It leaves out a record that no longer matches the
+// query, or that has moved to another place since it was listed.
+func (n *lists) page(
+	ctx context.Context, env string, q *inventory.Query, found []entry, limit int,
+) ([]inventory.Record, error) {
+	var out []inventory.Record
+	for len(found) > 0 && len(out) < limit {
+		some := found[:min(limit-len(out), len(found))]
+		found = found[len(some):]
+		records, err := n.records(ctx, env, idsOf(some))
+		if err != nil {
+			return nil, err
+		}
+		for i := range some {
+			r, ok := records[some[i].ID]
+			at := inventory.PositionOf(&r.Record)
+			if ok && q.Matches(&r.Record) && q.Compare(&at, &some[i].Position) == 0 {
+				out = append(out, r.Record)
+			}
+		}
+	}
+	return out, nil
 }
 
-func inState(q *inventory.Query, state string) bool {
-	return len(q.States) == 0 || slices.Contains(q.States, state)
+func idsOf(entries []entry) []string {
+	var ids []string
+	for i := range entries {
+		ids = append(ids, entries[i].ID)
+	}
+	return ids
 }
 
 // entry is the entry of an instance in a list.
 type entry struct {
-	id, place string
-	due       int64
-	state     string
+	inventory.Position
+	place   string
+	version int // of the service
+	due     int64
+	terms   string // hashes of the terms
+	// noIdentity and noTerms report that only the record has its identity or its attributes.
+	noIdentity, noTerms bool
 }
 
-// entries returns at most limit entries that match a query and follow the place from.
+// sorted returns the entries after the start position of a query, in its order.
+func (n *lists) sorted(ctx context.Context, env string, q *inventory.Query) ([]entry, error) {
+	found, err := n.certain(ctx, env, q)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(found, func(a, b entry) int { return q.Compare(&a.Position, &b.Position) })
+	if q.After == nil {
+		return found, nil
+	}
+	after := inventory.PositionOf(q.After)
+	from, same := slices.BinarySearchFunc(found, &after, func(e entry, at *inventory.Position) int {
+		return q.Compare(&e.Position, at)
+	})
+	if same {
+		from++
+	}
+	return found[from:], nil
+}
+
+// certain returns the entries that match a query, without its start position. It reads the records
+// of entries that cannot decide.
+func (n *lists) certain(ctx context.Context, env string, q *inventory.Query) ([]entry, error) {
+	found, err := n.entries(ctx, env, q, "", math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
+	var open []entry
+	for i := range found {
+		if !found[i].decides(q) {
+			open = append(open, found[i])
+		}
+	}
+	records, err := n.records(ctx, env, idsOf(open))
+	if err != nil || len(open) == 0 {
+		return found, err
+	}
+	out := found[:0]
+	for _, e := range found {
+		if !e.decides(q) {
+			r, ok := records[e.ID]
+			if !ok || !q.Matches(&r.Record) {
+				continue
+			}
+			e.Identity = r.Identity
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// entries returns at most limit entries that may match a query and follow the place from, in the
+// order of creation.
 func (n *lists) entries(
 	ctx context.Context, env string, q *inventory.Query, from string, limit int,
 ) ([]entry, error) {
 	var parts []string
 	for shard := range shards {
-		parts = append(parts, listPart(env, shard, false))
-		if q.Deleted {
+		if !q.OnlyDeleted {
+			parts = append(parts, listPart(env, shard, false))
+		}
+		if q.Deleted || q.OnlyDeleted {
 			parts = append(parts, listPart(env, shard, true))
 		}
 	}
+	sought := soughtBy(q)
 	found, err := together(parts, func(part string) ([]entry, error) {
-		return n.listed(ctx, part, q, from, limit)
+		return n.listed(ctx, part, q, sought, from, limit)
 	})
 	if err != nil {
 		return nil, err
@@ -92,14 +168,14 @@ func (n *lists) entries(
 		return cmp.Compare(a.place, b.place)
 	})
 	// An instance that was deleted during the queries is in both lists.
-	found = slices.CompactFunc(found, func(a, b entry) bool { return a.id == b.id })
+	found = slices.CompactFunc(found, func(a, b entry) bool { return a.ID == b.ID })
 	return found[:min(limit, len(found))], nil
 }
 
 // listed returns at most limit entries of a partition. The entries of one service are in order, so
 // listed stops at the limit. A query for all services has to read the partition to its end.
 func (n *lists) listed(
-	ctx context.Context, part string, q *inventory.Query, from string, limit int,
+	ctx context.Context, part string, q *inventory.Query, sought [][]string, from string, limit int,
 ) ([]entry, error) {
 	in := &dynamodb.QueryInput{ScanIndexForward: aws.Bool(!q.NewestFirst)}
 	lower, upper := "", ""
@@ -111,54 +187,60 @@ func (n *lists) listed(
 		case from != "":
 			lower = listSort(q.Service, from)
 		}
-		if len(q.States) == 0 && limit <= inventory.MaxPage {
+		if plain(q) && limit <= inventory.MaxPage {
 			in.Limit = aws.Int32(int32(limit + 1)) // at most a page
 		}
 	}
 	var out []entry
 	err := n.query(ctx, in, part, lower, upper, func(i item) bool {
-		_, at, id := listed(attributevalue.TextOf(i, attrSort))
-		behind := from == "" || (at > from) == !q.NewestFirst && at != from
-		if behind && inState(q, attributevalue.TextOf(i, attrState)) {
-			out = append(out, entry{id: id, place: at, state: attributevalue.TextOf(i, attrState)})
+		e := entryOf(i)
+		behind := from == "" || (e.place > from) == !q.NewestFirst && e.place != from
+		if behind && e.candidate(q, sought) {
+			out = append(out, e)
 		}
 		return q.Service == "" || len(out) < limit
 	})
 	return out, err
 }
 
-// Count implements inventory.Store. It reads the entries of the lists, and no records.
+// plain reports whether a query has no filter but the service and whether instances are deleted.
+func plain(q *inventory.Query) bool {
+	return len(q.States) == 0 && q.Identity == "" && q.Name == "" && len(q.Attributes) == 0 &&
+		q.Empty|q.NotEmpty == 0
+}
+
+// Count implements inventory.Store. It reads the entries of the lists, and hardly any record.
 func (n *lists) Count(
 	ctx context.Context, env string, q inventory.Query,
 ) (inventory.Count, error) {
-	at := q.After
-	q.After = nil
-	found, err := n.entries(ctx, env, &q, "", math.MaxInt32)
+	found, err := n.certain(ctx, env, &q)
 	if err != nil {
 		return inventory.Count{}, err
 	}
 	out := inventory.Count{Total: len(found)}
-	if at == nil {
+	if q.After == nil {
 		return out, nil
 	}
-	from := place(at.Created.UnixMicro(), at.ID)
-	for _, e := range found {
-		if e.place == from || (e.place < from) == !q.NewestFirst {
+	after := inventory.PositionOf(q.After)
+	for i := range found {
+		if q.Compare(&found[i].Position, &after) <= 0 {
 			out.Ahead++
 		}
 	}
 	return out, nil
 }
 
-// ByState implements inventory.StateCounter. It reads the entries of the lists, and no records.
-func (n *lists) ByState(ctx context.Context, env, service string) (map[string]int, error) {
+// ByState implements inventory.Store. It reads the entries of the lists, and no records.
+func (n *lists) ByState(
+	ctx context.Context, env, service string,
+) (map[inventory.Standing]int, error) {
 	found, err := n.entries(ctx, env, &inventory.Query{Service: service}, "", math.MaxInt32)
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]int{}
-	for _, e := range found {
-		out[e.state]++
+	out := map[inventory.Standing]int{}
+	for i := range found {
+		out[inventory.Standing{Version: found[i].version, State: found[i].State}]++
 	}
 	return out, nil
 }
@@ -178,13 +260,10 @@ func (n *lists) Due(
 		return nil, err
 	}
 	oldest := func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.id, b.id))
+		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.ID, b.ID))
 	}
 	slices.SortFunc(found, oldest)
-	var ids []string
-	for _, e := range found[:min(inventory.Page(limit), len(found))] {
-		ids = append(ids, e.id)
-	}
+	ids := idsOf(found[:min(inventory.Page(limit), len(found))])
 	records, err := n.records(ctx, env, ids)
 	if err != nil {
 		return nil, err
@@ -224,8 +303,10 @@ func (n *lists) waiting(ctx context.Context, part string, now time.Time) ([]entr
 	}
 	var out []entry
 	err := n.query(ctx, in, part, "", "", func(i item) bool {
-		out = append(out,
-			entry{id: attributevalue.TextOf(i, attrSort), due: attributevalue.NumberOf(i, attrDue)})
+		out = append(out, entry{
+			Position: inventory.Position{ID: attributevalue.TextOf(i, attrSort)},
+			due:      attributevalue.NumberOf(i, attrDue),
+		})
 		return true
 	})
 	return out, err

@@ -194,10 +194,11 @@ func (p *plan) lists(id string, was, is *facets) {
 	if moved {
 		p.remove(listPart(p.env, shard, was.deleted), sort)
 	}
-	if moved || was.rev == 0 || was.state != is.state || was.version != is.version {
+	if moved || was.rev == 0 || was.listed != is.listed {
 		entry := key(listPart(p.env, shard, is.deleted), sort)
-		entry[attrState], entry[attrVer] = attributevalue.Text(is.state),
-			attributevalue.Number(is.version)
+		entry[attrState], entry[attrVer] = attributevalue.Text(is.listed.state),
+			attributevalue.Number(is.listed.version)
+		entry[attrListed] = attributevalue.Blob([]byte(is.listed.rest))
 		p.put(entry, role{}, "", nil)
 	}
 	switch {

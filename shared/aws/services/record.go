@@ -22,8 +22,6 @@ type facets struct {
 	was         string
 	service     string
 	created     int64 // microseconds since 1970
-	version     int   // of the service
-	state       string
 	deleted     bool
 	shut        bool // no instance may refer to it
 	identity    string
@@ -31,14 +29,15 @@ type facets struct {
 	due         int64
 	leads       []string
 	follows     string // hash of followed resources and outcome; "": none
+	listed      listing
 }
 
 // facetsOf returns the facets of a record after a Write.
 func facetsOf(r *inventory.Record, events int64) facets {
 	f := facets{
 		rev: r.Rev, events: events, service: r.Service, created: r.Created.UnixMicro(),
-		number: r.Version, version: r.ServiceVersion, state: r.State,
-		deleted: r.Deleted, shut: r.Closed || r.Deleted, leads: r.Leads(),
+		number:  r.Version,
+		deleted: r.Deleted, shut: r.Closed || r.Deleted, leads: r.Leads(), listed: listingOf(r),
 	}
 	if !r.Deleted {
 		f.identity = r.Identity

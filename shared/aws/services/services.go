@@ -11,6 +11,7 @@
 //	read.go      single instances, the instances that refer to them, and their events
 //	orders.go    orders of several instances
 //	list.go      lists of instances, and of instances with tasks
+//	entry.go     entries of instances in lists: what filters and orders need
 //	defined.go   definitions of services
 //	define.go    replacement of definitions
 //	follow.go    instances that follow resources
@@ -28,6 +29,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/fnv"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -98,8 +100,7 @@ var (
 	_ inventory.Store  = (*Instances)(nil)
 	_ inventory.Owners = (*Instances)(nil)
 
-	_ inventory.StateCounter = (*Instances)(nil)
-	_ inventory.Followers    = (*Instances)(nil)
+	_ inventory.Followers = (*Instances)(nil)
 )
 
 type instanceKey struct{ env, id string }
@@ -152,6 +153,7 @@ const (
 	attrID     = "i" // id of the instance that has an identity
 	attrState  = "t" // state of an instance in a list
 	attrVer    = "w" // version of the service, in a list
+	attrListed = "x" // of an instance in a list: the rest that filters and orders need
 	attrDue    = "d" // microseconds since 1970
 	attrGuard  = "v" // changes with each write of a guard
 	attrShut   = "c" // of a guard: no instance may refer to this one
@@ -171,6 +173,8 @@ const (
 	leadSort   = "r/"
 	leadsEnd   = "r0"
 	shards     = 4
+
+	deletedLists = "X" // begins the partitions of deleted instances
 )
 
 func instancePart(env, id string) string { return "N/" + env + "/" + id }
@@ -190,7 +194,7 @@ func duePart(env string, shard int) string { return fmt.Sprintf("D%d/%s", shard,
 // partitions of their own.
 func listPart(env string, shard int, deleted bool) string {
 	if deleted {
-		return fmt.Sprintf("X%d/%s", shard, env)
+		return fmt.Sprintf(deletedLists+"%d/%s", shard, env)
 	}
 	return fmt.Sprintf("O%d/%s", shard, env)
 }
@@ -205,6 +209,13 @@ func shardOf(id string) int {
 // then by id.
 func place(created int64, id string) string {
 	return fmt.Sprintf("%016x/%s", uint64(created)^1<<63, id) // flip the sign bit: keeps the order
+}
+
+// createdAt returns the creation time in a place.
+func createdAt(place string) int64 {
+	text, _, _ := strings.Cut(place, "/")
+	at, _ := strconv.ParseUint(text, 16, 64) // only place writes places
+	return int64(at ^ 1<<63)
 }
 
 func listSort(service, place string) string { return service + "/" + place }

@@ -13,6 +13,8 @@
 //	rollout.go    to another definition and model, with the same attributes
 //	replace.go    replacement of all attributes, and edits by experts
 //	store.go      records, and the port that keeps them
+//	query.go      lists of records: filters, orders and pages
+//	terms.go      values of attributes, as indexes of stores contain them
 //	changes.go    the changes that stores reject
 //	generation.go values that are chosen by reading the values of other instances
 //	book.go       orders of several instances, the port that keeps them, and their outcomes

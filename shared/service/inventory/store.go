@@ -195,22 +195,6 @@ type Change struct {
 	Under []Generation
 }
 
-// Query selects instances.
-type Query struct {
-	Service     string   // "": all services
-	States      []string // empty: all states
-	Deleted     bool     // includes deleted instances
-	NewestFirst bool
-	After       *Record // the last record of the previous page; only ID and Created count
-	Limit       int     // at most MaxPage; 0 means MaxPage
-}
-
-// Count holds the numbers of entries of a list.
-type Count struct {
-	Total int
-	Ahead int // the entries up to and including After, in the order of the query
-}
-
 // Bounds of one call of a store. A DynamoDB transaction holds 100 items and 4 MB, and an item holds
 // 400 KB. docs/design/services.md lists how many of them an instance needs.
 const (
@@ -253,11 +237,12 @@ type Store interface {
 	Instance(ctx context.Context, env, id string) (Record, error)
 	// ByIdentity returns the record of a service that has the identity and is not deleted.
 	ByIdentity(ctx context.Context, env, service, identity string) (Record, error)
-	// Instances returns a page of records, sorted by the time of their orders. The last page has
-	// fewer records than the limit.
+	// Instances returns a page of records. The last page has fewer records than the limit.
 	Instances(ctx context.Context, env string, q Query) ([]Record, error)
 	// Count counts the records of a query, and those up to After. It ignores the limit.
 	Count(ctx context.Context, env string, q Query) (Count, error)
+	// ByState counts the instances of a service that are not deleted, without reading records.
+	ByState(ctx context.Context, env, service string) (map[Standing]int, error)
 	// ReferredBy returns the ids of instances that refer to an instance and are not deleted,
 	// sorted.
 	ReferredBy(ctx context.Context, env, id string) ([]string, error)
@@ -281,12 +266,6 @@ type Owners interface {
 	// Owners returns the ids of live instances and the ids of deleted instances, each in the order
 	// of ids.
 	Owners(ctx context.Context, env string, ids []string) (live, gone []string, err error)
-}
-
-// StateCounter may be implemented by a store that counts instances without reading them.
-type StateCounter interface {
-	// ByState returns the number of instances of a service by state, without deleted ones.
-	ByState(ctx context.Context, env, service string) (map[string]int, error)
 }
 
 // Following holds the resources that an instance follows, and the last outcome that its lifecycle

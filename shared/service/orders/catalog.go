@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"southbound/shared/service/definition"
-	"southbound/shared/service/inventory"
 )
 
 // Offer is a service that can be ordered.
@@ -148,43 +147,11 @@ func (s *offers) count(
 		}
 	}
 	out := &Summary{ByState: map[string]int{}}
-	if c, is := s.Instances.(inventory.StateCounter); is {
-		if by, same := labelsOfStates(labels); same {
-			states, err := c.ByState(ctx, env, name)
-			for state, n := range states {
-				out.add(state, by[state], n)
-			}
-			return out, err
-		}
+	numbers, err := s.Instances.ByState(ctx, env, name)
+	for of, n := range numbers {
+		out.add(of.State, labels[of.Version][of.State], n)
 	}
-	q := inventory.Query{Service: name, Limit: inventory.MaxPage}
-	for {
-		page, err := s.Instances.Instances(ctx, env, q)
-		if err != nil {
-			return nil, err
-		}
-		for i := range page {
-			out.add(page[i].State, labels[page[i].ServiceVersion][page[i].State], 1)
-		}
-		if len(page) < inventory.MaxPage {
-			return out, nil
-		}
-		q.After = &page[len(page)-1]
-	}
-}
-
-// labelsOfStates returns the labels of states, and false if they depend on the version of a service.
-func labelsOfStates(labels map[int]map[string]string) (map[string]string, bool) {
-	out := map[string]string{}
-	for _, of := range labels {
-		for state, label := range of {
-			if other, has := out[state]; has && other != label {
-				return nil, false
-			}
-			out[state] = label
-		}
-	}
-	return out, true
+	return out, err
 }
 
 // add adds instances in a state with a label.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -58,9 +59,6 @@ type Page = Part[Instance]
 func Sorts() []string {
 	return []string{"created_at", "last_updated", "state", "service_identity_attribute_value", "id"}
 }
-
-// maxSorted is the number of instances that can be sorted by another key than created_at.
-const maxSorted = 20000
 
 // List returns instances.
 func (s *views) List(ctx context.Context, env string, q Query) (Page, error) {
@@ -147,7 +145,7 @@ func (q *Query) check() (*place, error) {
 			WithHint("sort by %s", strings.Join(Sorts(), ", "))
 	}
 	for _, set := range slices.Concat(q.Empty, q.NotEmpty) {
-		if !slices.Contains([]string{"candidate", "active", "rollback"}, set) {
+		if !slices.Contains(sets(), set) {
 			return nil, fault.New(fault.Invalid, "", "%q is not a set of attributes", set).
 				WithHint("use candidate, active or rollback")
 		}
@@ -226,14 +224,7 @@ func (l *lister) find() (foundRecords, error) {
 	if got, only, err := l.one(); only || err != nil {
 		return l.picked(got), err
 	}
-	by := cmp.Or(l.q.Sort, Sorts()[0])
-	switch {
-	case by != Sorts()[0]:
-		return l.sorted(by)
-	case l.q.plain():
-		return l.stored()
-	}
-	return l.filtered()
+	return l.stored()
 }
 
 // one returns the only instance that a filter can match, and true; false if several can match.
@@ -287,37 +278,57 @@ func (l *lister) picked(all []inventory.Record) foundRecords {
 	return foundRecords{w.page, w.ahead, w.behind}
 }
 
-// asked returns the query of the store that comes closest to the filter.
+// asked returns the query of the store.
 func (l *lister) asked() inventory.Query {
+	q := l.q.query()
+	q.NewestFirst = l.q.Descending
+	switch l.q.Sort {
+	case "last_updated":
+		q.Sort = inventory.ByUpdate
+	case "state":
+		q.Sort = inventory.ByState
+	case "service_identity_attribute_value":
+		q.Sort = inventory.ByIdentity
+	case "id":
+		q.Sort = inventory.ByID
+	}
+	return q
+}
+
+// query returns the query of the store for a filter, apart from the id.
+func (f *Filter) query() inventory.Query {
 	return inventory.Query{
-		Service: l.q.Service, States: l.q.States, Deleted: l.q.Deleted != NotDeleted,
-		NewestFirst: l.q.Descending, Limit: inventory.MaxPage,
+		Service: f.Service, States: f.States, Deleted: f.Deleted != NotDeleted,
+		OnlyDeleted: f.Deleted == OnlyDeleted, Identity: f.Identity, Name: f.Name,
+		Attributes: f.Attributes, Empty: setsOf(f.Empty), NotEmpty: setsOf(f.NotEmpty),
 	}
 }
+
+// setsOf returns the sets of attributes with these names.
+func setsOf(names []string) inventory.Sets {
+	var out inventory.Sets
+	for _, name := range names {
+		out |= 1 << slices.Index(sets(), name)
+	}
+	return out
+}
+
+// sets returns the names of the sets of attributes, in the order of inventory.Sets.
+func sets() []string { return []string{"candidate", "active", "rollback"} }
 
 // record returns a record at a place, for queries of the store.
 func (p *place) record() *inventory.Record {
-	return &inventory.Record{ID: p.ID, Created: time.UnixMicro(p.Created).UTC()}
-}
-
-// each calls f for the records of a query of the store that match the filter, until f returns
-// false.
-func (l *lister) each(q inventory.Query, f func(*inventory.Record) bool) error {
-	for {
-		page, err := l.s.Instances.Instances(l.ctx, l.env, q)
-		if err != nil {
-			return err
-		}
-		for i := range page {
-			if l.q.matches(&page[i]) && !f(&page[i]) {
-				return nil
-			}
-		}
-		if len(page) < inventory.Page(q.Limit) {
-			return nil
-		}
-		q.After = &page[len(page)-1]
+	r := &inventory.Record{ID: p.ID, Created: time.UnixMicro(p.Created).UTC()}
+	switch p.Sort {
+	case "last_updated":
+		at, _ := strconv.ParseInt(p.Key, 10, 64) // anything else is a place before all
+		r.Updated = time.UnixMicro(at).UTC()
+	case "state":
+		r.State = p.Key
+	case "service_identity_attribute_value":
+		r.Identity = p.Key
 	}
+	return r
 }
 
 // stored returns records with a query of the store that reads no more than the page needs.
@@ -330,18 +341,20 @@ func (l *lister) stored() (foundRecords, error) {
 	if l.at != nil {
 		q.After = l.at.record()
 	}
-	var out foundRecords
-	more := 0
-	err := l.each(q, func(r *inventory.Record) bool {
-		if len(out.records) == l.limit {
-			more = 1
-			return false
-		}
-		out.records = append(out.records, *r)
-		return true
-	})
+	page, err := l.s.Instances.Instances(l.ctx, l.env, q)
 	if err != nil {
-		return out, err
+		return foundRecords{}, err
+	}
+	out, more := foundRecords{records: page[:min(len(page), l.limit)]}, 0
+	if len(page) == inventory.MaxPage && l.limit == inventory.MaxPage { // nothing behind was read
+		next := q
+		next.After, next.Limit = &page[len(page)-1], 1
+		if page, err = l.s.Instances.Instances(l.ctx, l.env, next); err != nil {
+			return foundRecords{}, err
+		}
+		more = len(page)
+	} else if len(page) > l.limit {
+		more = 1
 	}
 	out.ahead, out.behind = 0, more
 	switch {
@@ -378,89 +391,10 @@ func (l *lister) counted(out *foundRecords) error {
 	return nil
 }
 
-// filtered returns matching records, sorted by creation. With counts, it reads all records.
-func (l *lister) filtered() (foundRecords, error) {
-	q, w := l.asked(), l.window()
-	skipped := !l.q.Count && l.at != nil && l.q.Before == ""
-	if skipped {
-		q.After = l.at.record()
-	}
-	err := l.each(q, func(r *inventory.Record) bool {
-		w.add(*r)
-		return l.q.Count || w.behind == 0
-	})
-	if skipped {
-		w.ahead = 1
-	}
-	return foundRecords{w.page, w.ahead, w.behind}, err
-}
-
-// sorted returns records that are not sorted by creation.
-func (l *lister) sorted(by string) (foundRecords, error) {
-	var all []inventory.Record
-	err := l.each(l.asked(), func(r *inventory.Record) bool {
-		all = append(all, *r)
-		return len(all) <= maxSorted
-	})
-	if err != nil {
-		return foundRecords{}, err
-	}
-	if len(all) > maxSorted {
-		return foundRecords{}, fault.New(fault.Invalid, "",
-			"more than %d instances cannot be sorted by %s", maxSorted, by).
-			WithHint("ask for fewer with a filter, or sort by created_at")
-	}
-	slices.SortStableFunc(all, func(a, b inventory.Record) int {
-		return l.q.compare(l.q.place(&a), l.q.place(&b))
-	})
-	return l.picked(all), nil
-}
-
-// plain reports whether the store itself can apply the whole filter.
-func (f *Filter) plain() bool {
-	return f.Deleted != OnlyDeleted && f.Identity == "" && f.Name == "" && len(f.Attributes) == 0 &&
-		len(f.Empty) == 0 && len(f.NotEmpty) == 0
-}
-
 // matches reports whether an instance matches the filter.
 func (f *Filter) matches(r *inventory.Record) bool {
-	switch {
-	case f.Service != "" && f.Service != r.Service,
-		len(f.States) > 0 && !slices.Contains(f.States, r.State),
-		f.Deleted == NotDeleted && r.Deleted, f.Deleted == OnlyDeleted && !r.Deleted,
-		f.ID != "" && !strings.Contains(f.ID, "=") && f.ID != r.ID,
-		f.Identity != "" && f.Identity != r.Identity,
-		f.Name != "" && !strings.Contains(r.ID, f.Name) && !strings.Contains(r.Identity, f.Name):
-		return false
-	}
-	sets := map[string]bool{
-		"candidate": r.Candidate != nil, "active": r.Active != nil, "rollback": r.Rollback != nil,
-	}
-	for _, name := range f.Empty {
-		if sets[name] {
-			return false
-		}
-	}
-	for _, name := range f.NotEmpty {
-		if !sets[name] {
-			return false
-		}
-	}
-	for name, want := range f.Attributes {
-		if !has(r.Candidate, name, want) && !has(r.Active, name, want) {
-			return false
-		}
-	}
-	return true
-}
-
-// has reports whether an attribute has a value, or is a list that contains it.
-func has(set map[string]any, name, want string) bool {
-	v, ok := set[name]
-	if list, is := v.([]any); is {
-		return slices.ContainsFunc(list, func(one any) bool { return inventory.Called(one, want) })
-	}
-	return ok && v != nil && inventory.Called(v, want)
+	q := f.query()
+	return q.Matches(r) && (f.ID == "" || strings.Contains(f.ID, "=") || f.ID == r.ID)
 }
 
 // shown returns an instance in the form of lists.

@@ -122,22 +122,20 @@ func (s *suite) owners() {
 	}
 }
 
-// byState checks the numbers of instances by state, after they were written, changed and deleted.
-// Stores that count by reading need not implement inventory.StateCounter.
+// byState checks the numbers of instances by state and version, after they were written, changed
+// and deleted.
 func (s *suite) byState() {
-	counter, ok := s.h.B.(inventory.StateCounter)
-	if !ok {
-		return
-	}
-	check := func(what, service string, want map[string]int) {
+	check := func(what, service string, want map[inventory.Standing]int) {
 		s.Helper()
-		got, err := counter.ByState(s.ctx, env, service)
+		got, err := s.h.B.ByState(s.ctx, env, service)
 		if err != nil {
 			s.Fatal(err)
 		}
 		s.same(what, want, got)
 	}
-	check("none", "site", map[string]int{})
+	up, failed, newer := inventory.Standing{State: "up"}, inventory.Standing{State: "failed"},
+		inventory.Standing{State: "up", Version: 1}
+	check("none", "site", map[inventory.Standing]int{})
 	var all []inventory.Record
 	for i := range 5 {
 		all = append(all, s.put(record(i)))
@@ -145,14 +143,14 @@ func (s *suite) byState() {
 	lab := record(9)
 	lab.Service = "lab"
 	s.put(lab)
-	check("new", "site", map[string]int{"up": 5})
-	all[1].State = "failed"
-	all[1] = s.put(all[1])
-	check("changed", "site", map[string]int{"up": 4, "failed": 1})
+	check("new", "site", map[inventory.Standing]int{up: 5})
+	all[1].State, all[3].ServiceVersion = "failed", 1
+	all[1], all[3] = s.put(all[1]), s.put(all[3])
+	check("changed", "site", map[inventory.Standing]int{up: 3, failed: 1, newer: 1})
 	all[2].Deleted = true
 	s.put(all[2])
 	all[1].State = "up"
 	s.put(all[1])
-	check("deleted", "site", map[string]int{"up": 4})
-	check("another service", "lab", map[string]int{"up": 1})
+	check("deleted", "site", map[inventory.Standing]int{up: 3, newer: 1})
+	check("another service", "lab", map[inventory.Standing]int{up: 1})
 }

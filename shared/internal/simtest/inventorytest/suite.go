@@ -32,7 +32,7 @@ func Test(t *testing.T, open func(t *testing.T) Harness) {
 		"Large": (*suite).large, "Handover": (*suite).handover, "Itself": (*suite).itself,
 		"Reopened": (*suite).reopened, "Kept": (*suite).kept, "Rivals": (*suite).rivals,
 		"Popular": (*suite).popular, "Serial": (*suite).serial, "History": (*suite).history,
-		"Owners": (*suite).owners, "ByState": (*suite).byState, "Generations": (*suite).generations, "Rounds": (*suite).rounds,
+		"Owners": (*suite).owners, "ByState": (*suite).byState, "Lists": (*suite).lists, "Generations": (*suite).generations, "Rounds": (*suite).rounds,
 		"Full": (*suite).full,
 	} {
 		t.Run(name, func(t *testing.T) {

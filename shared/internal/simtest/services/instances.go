@@ -262,35 +262,24 @@ func (s *Instances) ByIdentity(
 		"there is no instance of %s with the identity %s", service, identity)
 }
 
-// byCreation compares records by the time of their orders.
-func byCreation(a, b *inventory.Record) int {
-	return cmp.Or(cmp.Compare(a.Created.UnixMicro(), b.Created.UnixMicro()),
-		cmp.Compare(a.ID, b.ID))
-}
-
 // Instances implements inventory.Store.
 func (s *Instances) Instances(
 	_ context.Context, env string, q inventory.Query,
 ) ([]inventory.Record, error) {
 	var out []inventory.Record
-	way := 1
-	if q.NewestFirst {
-		way = -1
-	}
 	for _, i := range s.look(env) {
-		r := &i.record
-		if asked(&q, r) && (q.After == nil || way*byCreation(r, q.After) > 0) {
+		if q.Matches(&i.record) && (q.After == nil || compare(&q, &i.record, q.After) > 0) {
 			out = append(out, i.shown())
 		}
 	}
-	slices.SortFunc(out, func(a, b inventory.Record) int { return way * byCreation(&a, &b) })
+	slices.SortFunc(out, func(a, b inventory.Record) int { return compare(&q, &a, &b) })
 	return out[:min(len(out), inventory.Page(q.Limit))], nil
 }
 
-// asked reports whether a query selects a record.
-func asked(q *inventory.Query, r *inventory.Record) bool {
-	return (q.Service == "" || r.Service == q.Service) && (q.Deleted || !r.Deleted) &&
-		(len(q.States) == 0 || slices.Contains(q.States, r.State))
+// compare compares two records in the order of a query.
+func compare(q *inventory.Query, a, b *inventory.Record) int {
+	at, other := inventory.PositionOf(a), inventory.PositionOf(b)
+	return q.Compare(&at, &other)
 }
 
 // Count implements inventory.Store.
@@ -298,21 +287,29 @@ func (s *Instances) Count(
 	_ context.Context, env string, q inventory.Query,
 ) (inventory.Count, error) {
 	var n inventory.Count
-	way := 1
-	if q.NewestFirst {
-		way = -1
-	}
 	for _, i := range s.look(env) {
-		r := &i.record
-		if !asked(&q, r) {
+		if !q.Matches(&i.record) {
 			continue
 		}
 		n.Total++
-		if q.After != nil && way*byCreation(r, q.After) <= 0 {
+		if q.After != nil && compare(&q, &i.record, q.After) <= 0 {
 			n.Ahead++
 		}
 	}
 	return n, nil
+}
+
+// ByState implements inventory.Store.
+func (s *Instances) ByState(
+	_ context.Context, env, service string,
+) (map[inventory.Standing]int, error) {
+	out := map[inventory.Standing]int{}
+	for _, i := range s.look(env) {
+		if r := &i.record; r.Service == service && !r.Deleted {
+			out[inventory.Standing{Version: r.ServiceVersion, State: r.State}]++
+		}
+	}
+	return out, nil
 }
 
 // ReferredBy implements inventory.Store.

@@ -101,6 +101,15 @@ func (s *instancesPort) Count(
 	})
 }
 
+// ByState implements inventory.Store.
+func (s *instancesPort) ByState(
+	ctx context.Context, env, service string,
+) (map[inventory.Standing]int, error) {
+	return call(ctx, s.p, "ByState", func() (map[inventory.Standing]int, error) {
+		return s.r.instances.ByState(ctx, env, service)
+	})
+}
+
 // Events implements inventory.Store.
 func (s *instancesPort) Events(
 	ctx context.Context, env, id string, after int64, limit int,

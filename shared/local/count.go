@@ -9,31 +9,6 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Count implements inventory.Store.
-func (n *Instances) Count(
-	ctx context.Context, env string, q inventory.Query,
-) (inventory.Count, error) {
-	where, args := asked(env, &q)
-	var at *position
-	if q.After != nil {
-		at = &position{q.After.Created.UnixMicro(), q.After.ID}
-	}
-	return countRows(ctx, n.home, "instances "+where, q.NewestFirst, at, args)
-}
-
-// ByState implements inventory.StateCounter.
-func (n *Instances) ByState(ctx context.Context, env, service string) (map[string]int, error) {
-	out := map[string]int{}
-	err := n.home.read(ctx, "count instances", func(c *sqlite.Conn) error {
-		return query(c, "SELECT state, count(*) FROM instances INDEXED BY instances_state WHERE env = ? "+
-			"AND service = ? AND deleted = 0 GROUP BY state", func(s *sqlite.Stmt) error {
-			out[s.ColumnText(0)] = s.ColumnInt(1)
-			return nil
-		}, env, service)
-	})
-	return out, err
-}
-
 // position is the position of an entry in a list ordered by creation.
 type position struct {
 	created int64
