@@ -144,7 +144,8 @@ async function refresh() {
 	try {
 		const res = await fetch(location.href, {headers: {"X-Region": "*", ...etag && {"If-None-Match": `"${etag}"`}},
 			cache: "no-store", signal: AbortSignal.timeout(9000)});
-		if (res.status === 401) { stop(); lost("Signed out: reload to sign in"); return true; }
+		// A proxy in front that knows no user any more may send a page of its own, which has no digest.
+		if (res.status === 401 || res.ok && !res.headers.get("ETag")) { stop(); lost("Signed out: reload to sign in"); return true; }
 		if (res.status !== 304 && !res.ok) throw new Error(res.statusText);
 		if (res.ok) {
 			const text = await res.text();

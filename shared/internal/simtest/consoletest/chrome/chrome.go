@@ -40,11 +40,23 @@ const patience = 90 * time.Second
 // Browser is a Chromium with a profile of its own.
 type Browser struct{ ctx context.Context }
 
+// Host is a site that the browser finds at a port of this machine. Its certificate is not checked.
+type Host struct {
+	Name    string // as in URLs
+	Address string // host and port
+}
+
 // Start starts Chromium, which ends with the test. SOUTHBOUND_CHROMIUM names the program, if it is
 // not chromium. If there is none, Start installs that of Debian.
-func Start(t testing.TB) *Browser {
+func Start(t testing.TB, hosts ...Host) *Browser {
 	t.Helper()
+	var rules []string
+	for _, h := range hosts {
+		rules = append(rules, "MAP "+h.Name+" "+h.Address)
+	}
 	ctx, end := chromedp.NewContext(t.Context(), chromedp.WithAllocatorOptions(
+		chromedp.Flag("host-resolver-rules", strings.Join(rules, ",")),
+		chromedp.Flag("ignore-certificate-errors", len(hosts) > 0),
 		chromedp.ExecPath(program(t)), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
