@@ -139,6 +139,7 @@ func New(c Config) *Service {
 		Audit: c.Audit, Caller: c.Caller, Stopping: c.Stopping}
 	if c.Services != nil {
 		c.Services = c.Services.WithAct(env.Act)
+		env.Identity = c.Services.Identity
 	}
 	store := &results.Store{Files: c.Engine.Files}
 	s := &Service{

@@ -156,10 +156,12 @@ type compareView struct {
 	Swap           string
 	Plan           planView
 	Equal          bool
-	Refused        *problemView // why the release of To would be refused
+	Refused        *refusalView // why the release of To would be refused
 	Release        *releaseForm
 	Wrong          *problemView // why a release was not made
 	Agents         []string     // what changes in how agents are reached
+	InForce        int          // the version in force if From is another one; 0: it is From
+	Now            string       // the comparison with the version in force
 }
 
 // releaseForm releases the second version of a comparison.
@@ -171,13 +173,17 @@ type releaseForm struct {
 	Message  string
 }
 
-// versionsOf reads the two versions of a comparison.
+// versionsOf reads the two versions of a comparison. Without a first one that is 0, for the version
+// in force.
 func versionsOf(q url.Values) (from, to int, err error) {
 	for _, v := range []struct {
 		name string
 		to   *int
 	}{{"from", &from}, {"to", &to}} {
 		text := q.Get(v.name)
+		if text == "" && v.name == "from" {
+			continue
+		}
 		if *v.to, err = strconv.Atoi(text); err != nil || *v.to < 1 {
 			return 0, 0, fault.New(fault.Usage, "compare", "%q is not the number of a version", shorten(text, 40)).
 				WithHint("choose two versions in the list of versions")
@@ -198,6 +204,13 @@ func comparePage(ctx context.Context, r *request) (view, error) {
 // that was typed for it.
 func (r *request) compare(ctx context.Context, from, to int, message string, wrong error) (view, error) {
 	h := r.home(ctx)
+	p, err := h.Progress(ctx, r.Env)
+	if err != nil {
+		return view{}, err
+	}
+	if from == 0 {
+		from = p.Released
+	}
 	run, err := h.Compare(ctx, r.Env, from, to, false)
 	if err != nil {
 		return view{}, err
@@ -210,11 +223,10 @@ func (r *request) compare(ctx context.Context, from, to int, message string, wro
 		d.Agents = append(d.Agents, agentChangeText(&a))
 	}
 	if run.Refused != nil {
-		d.Refused = r.problem(run.Refused)
+		d.Refused = r.refusal(ctx, run.Refused, to)
 	}
-	p, err := h.Progress(ctx, r.Env)
-	if err != nil {
-		return view{}, err
+	if p.Released != from && p.Released != to && p.Released > 0 {
+		d.InForce, d.Now = p.Released, r.compareURL(0, to)
 	}
 	if p.Released == from && from != to && run.Refused == nil && r.canChange() {
 		d.Release = r.releaseForm(&run, from, to)

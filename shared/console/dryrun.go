@@ -108,7 +108,7 @@ type runView struct {
 	Unread  []string // agents that were not compared completely
 	Plan    planView
 	Equal   bool
-	Refused *problemView
+	Refused *refusalView
 	Again   string // the address that starts it again
 	Cancel  string
 	Repair  *runRepair
@@ -120,7 +120,7 @@ type runRepair struct {
 	IDs      []string
 }
 
-func (d *dryRuns) one(_ context.Context, r *request) (view, error) {
+func (d *dryRuns) one(ctx context.Context, r *request) (view, error) {
 	x, ok := d.get(r.Env, r.PathValue("job"))
 	if !ok {
 		return view{}, fault.New(fault.NotFound, "dry run", "there is no such dry run").
@@ -142,7 +142,7 @@ func (d *dryRuns) one(_ context.Context, r *request) (view, error) {
 		v.Plan = r.planView(x.result.Planned, "dryruns/"+x.id, url.Values{})
 		v.Equal = len(v.Plan.Counts) == 0 && x.err == nil
 		if x.result.Refused != nil {
-			v.Refused = r.problem(x.result.Refused)
+			v.Refused = r.refusal(ctx, x.result.Refused, x.version)
 		}
 		if len(v.Plan.Rows) > 0 && r.canChange() && x.version == 0 {
 			v.Repair = &runRepair{Do: r.url("do/repair"), Back: r.here()}

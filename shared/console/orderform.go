@@ -61,6 +61,7 @@ type orderForm struct {
 	Service    string
 	ServiceURL string
 	Back       string
+	As         string // the version of the model whose values were filled in; "": none
 	Action     string // where the form is posted
 	New        bool
 	ID         string // of the instance
@@ -129,6 +130,7 @@ func newInstancePage(ctx context.Context, r *request) (view, error) {
 		Action: r.serviceURL(name, "/new"), New: true, Version: offer.Version,
 		ID: cmp.Or(r.PostForm.Get(fieldID), uuid.NewString()),
 	}
+	p.returns()
 	initial := r.PostForm.Get(fieldInitial)
 	for _, s := range offer.Lifecycle.Alternatives {
 		p.d.Initial = append(p.d.Initial, form.Option{Value: s, Label: s, Selected: s == initial})
@@ -142,9 +144,17 @@ func newInstancePage(ctx context.Context, r *request) (view, error) {
 		if err != nil {
 			return view{}, err
 		}
-		values = inventory.Writable(p.form.Service, currentSet(&like))
-		p.d.Notes = append(p.d.Notes, "The values are those of "+instanceName(&like)+
-			". Change what has to be unique.")
+		note := "The values are those of " + instanceName(&like) + ". Change what has to be unique."
+		set := currentSet(&like)
+		if p.d.As != "" {
+			past, err := r.asOf(ctx, o, &like, p.d.As)
+			if err != nil {
+				return view{}, err
+			}
+			set, note = past.values, past.note(r, instanceName(&like), p.d.As)
+		}
+		values = inventory.Writable(p.form.Service, set)
+		p.d.Notes = append(p.d.Notes, note)
 	}
 	p.draft = p.form.Draft(values)
 	return p.view(ctx)
@@ -178,10 +188,39 @@ func editInstancePage(ctx context.Context, r *request) (view, error) {
 	if i.Deleted {
 		p.d.Wrong = deletedProblem(&i)
 	}
+	p.returns()
 	if r.Method == http.MethodPost {
 		return p.answer(ctx)
 	}
+	if p.d.As != "" {
+		return p.changeBack(ctx)
+	}
 	p.draft = p.form.Draft(base)
+	return p.view(ctx)
+}
+
+// returns makes the form return to the comparison of versions that has led to it.
+func (p *formPage) returns() {
+	p.d.As = cmp.Or(p.r.PostForm.Get(paramAsOf), p.r.URL.Query().Get(paramAsOf))
+	if n, err := strconv.Atoi(p.d.As); err == nil && n > 0 {
+		p.d.Back = p.r.compareURL(0, n)
+	}
+}
+
+// changeBack shows the form with the values that the instance had with a version of the model, and
+// what they would change.
+func (p *formPage) changeBack(ctx context.Context) (view, error) {
+	past, err := p.r.asOf(ctx, p.o, p.instance, p.d.As)
+	if err != nil {
+		p.d.Wrong = p.r.problem(err)
+		p.draft = p.form.Draft(p.form.Base)
+		return p.view(ctx)
+	}
+	p.d.Notes = append(p.d.Notes, past.note(p.r, p.d.Name, p.d.As))
+	p.draft = p.form.Draft(past.values)
+	if p.values, p.problems = p.form.Values(p.draft); len(p.problems) == 0 {
+		p.preview()
+	}
 	return p.view(ctx)
 }
 
@@ -278,7 +317,7 @@ func (p *formPage) finish(ctx context.Context) (view, error) {
 func ownFields() []string {
 	return []string{
 		fieldID, fieldVersion, fieldSeen, fieldInitial, fieldMessage, fieldView, fieldText, fieldTo,
-		fieldDo, fieldFind, form.Add, form.Remove, form.Up, form.Down, form.As,
+		fieldDo, fieldFind, paramAsOf, form.Add, form.Remove, form.Up, form.Down, form.As,
 	}
 }
 
@@ -345,7 +384,15 @@ func (p *formPage) create(ctx context.Context) (view, error) {
 		return p.view(ctx)
 	}
 	p.r.flash("%s ordered: it is in the state %s", instanceName(&i), i.State)
-	return view{Redirect: p.r.instanceURL(i.ID, "")}, nil
+	return p.sent(&i), nil
+}
+
+// sent goes to the instance, or back to the comparison of versions.
+func (p *formPage) sent(i *orders.Instance) view {
+	if p.d.As != "" {
+		return view{Redirect: p.d.Back}
+	}
+	return view{Redirect: p.r.instanceURL(i.ID, "")}
 }
 
 // change sends the edits of the instance.
@@ -372,7 +419,7 @@ func (p *formPage) change(ctx context.Context) (view, error) {
 		return p.view(ctx)
 	}
 	p.r.flash("%s of %s sent: it is in the state %s", plural(len(edits), "change"), p.d.Name, i.State)
-	return view{Redirect: p.r.instanceURL(i.ID, "")}, nil
+	return p.sent(&i), nil
 }
 
 // fail records an error of the API: problems with values at their fields, others at the top.

@@ -30,9 +30,9 @@ func (r *request) versionURL(n int) string {
 	return r.url("versions/" + strconv.Itoa(n))
 }
 
-// compareURL returns the URL of a comparison of two versions.
+// compareURL returns the URL of a comparison of two versions; from 0 is the version in force.
 func (r *request) compareURL(from, to int) string {
-	return r.url("compare", "from", strconv.Itoa(from), "to", strconv.Itoa(to))
+	return r.url("compare", "from", versionText(from), "to", strconv.Itoa(to))
 }
 
 // versionRow is a version of a list.

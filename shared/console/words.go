@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -125,7 +126,10 @@ type problemView struct {
 	Retry    string // the URL to try again; "": that is of no use
 }
 
-type problemLine struct{ Place, Text, Hint, Pointer string }
+type problemLine struct {
+	Place, Text, Hint, Pointer string
+	URL                        string // of the instance that Place names
+}
 
 // problem returns an error for people.
 func (r *request) problem(err error) *problemView {
@@ -156,6 +160,8 @@ func (r *request) problem(err error) *problemView {
 			line.Place = fmt.Sprintf("%s:%d", w.File, w.Line)
 		case w.Resource != "":
 			line.Place = w.Resource
+		case w.Instance != "" && r.Env != "":
+			line.Place, line.URL = cmp.Or(w.Identity, w.Instance), r.instanceURL(w.Instance, "")
 		}
 		if w.Attribute != "" {
 			line.Place = strings.TrimSpace(line.Place + " " + w.Attribute)

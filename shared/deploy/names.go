@@ -18,6 +18,13 @@ type (
 	Collected     = planner.Collected     // the items removed by a collection
 )
 
+// Codes of problems with instances of services; see package planner.
+const (
+	CodeInstanceChanged = planner.CodeInstanceChanged
+	CodeInstanceMissing = planner.CodeInstanceMissing
+	CodeInstanceDeleted = planner.CodeInstanceDeleted
+)
+
 // ErrWhole reports that an export with Since was declined and changed nothing. The caller has to
 // export the whole model.
 var ErrWhole = planner.ErrWhole

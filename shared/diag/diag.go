@@ -36,6 +36,9 @@ type Problem struct {
 	Pos
 	Resource  string `json:"resource,omitempty"`
 	Attribute string `json:"attribute,omitempty"`
+	// Instance is the id of the wrong instance of a service, and Identity its identity, if known.
+	Instance string `json:"instance,omitempty"`
+	Identity string `json:"identity,omitempty"`
 	// Pointer is a JSON pointer to the wrong value in the body of a request, if it came from one.
 	Pointer string `json:"pointer,omitempty"`
 	Code    string `json:"code,omitempty"` // a stable word for what is wrong, where there is one
@@ -65,6 +68,12 @@ func (p Problem) String() string {
 	var b strings.Builder
 	if at := p.Pos.String(); at != "" {
 		b.WriteString(at + ": ")
+	}
+	switch {
+	case p.Identity != "":
+		b.WriteString("instance " + p.Identity + " (" + p.Instance + "): ")
+	case p.Instance != "":
+		b.WriteString("instance " + p.Instance + ": ")
 	}
 	if p.Resource != "" {
 		b.WriteString(p.Resource + ": ")
@@ -137,7 +146,7 @@ func merged(sorted Problems) Problems {
 // same reports whether two problems at a known place differ at most in the resource.
 func (p Problem) same(q Problem) bool {
 	return p.Pos == q.Pos && p.Message == q.Message && p.Attribute == q.Attribute &&
-		(p.Resource == q.Resource || p.Line > 0)
+		p.Instance == q.Instance && (p.Resource == q.Resource || p.Line > 0)
 }
 
 // Err returns the sorted problems as an error, or nil when there are none. When there are more than

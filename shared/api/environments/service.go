@@ -10,6 +10,7 @@ import (
 	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
 	"southbound/shared/fault"
 )
 
@@ -68,7 +69,32 @@ type Service struct {
 	// context names none.
 	Audit  state.AuditLog
 	Caller wire.Caller
+	// Identity, if not nil, returns the identity of an instance of a service; "" if it has none.
+	Identity func(ctx context.Context, env, id string) (string, error)
 }
+
+// Named returns an error with the identities of the instances that its problems name. It returns
+// the error unchanged if they cannot be read.
+func (s *Service) Named(ctx context.Context, env string, err error) error {
+	problems, more := diag.Of(err)
+	if s.Identity == nil || !slices.ContainsFunc(problems, hasInstance) {
+		return err
+	}
+	named := slices.Clone(problems)
+	for i := range named {
+		if !hasInstance(named[i]) {
+			continue
+		}
+		name, failed := s.Identity(ctx, env, named[i].Instance)
+		if failed != nil {
+			return err
+		}
+		named[i].Identity = name
+	}
+	return named.ErrAnd(more)
+}
+
+func hasInstance(p diag.Problem) bool { return p.Instance != "" }
 
 // Changed reports that an environment may have new work.
 func (s *Service) Changed(env string) {

@@ -81,7 +81,7 @@ func (s *Service) Release(
 			return err
 		})
 	s.Env.Changed(env)
-	return out, err
+	return out, s.Env.Named(ctx, env, err)
 }
 
 type Service struct {

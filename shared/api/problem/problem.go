@@ -30,6 +30,8 @@ type Wrong struct {
 	Column    int            `json:"column"`
 	Resource  string         `json:"resource"`
 	Attribute string         `json:"attribute"`
+	Instance  string         `json:"instance,omitempty" doc:"id of the wrong instance of a service"`
+	Identity  string         `json:"identity,omitempty" doc:"identity of the instance, if it has one"`
 	Code      string         `json:"code,omitempty" doc:"stable code of the problem, if it has one"`
 	Message   string         `json:"message"`
 	Hint      string         `json:"hint"`
@@ -84,7 +86,7 @@ const codeResource = "resource"
 // WrongOf writes a problem for programs.
 func WrongOf(p diag.Problem) Wrong {
 	w := Wrong{File: p.File, Line: p.Line, Column: p.Column, Resource: p.Resource,
-		Attribute: p.Attribute, Code: p.Code, Message: p.Message, Hint: p.Hint, Pointer: p.Pointer}
+		Attribute: p.Attribute, Instance: p.Instance, Identity: p.Identity, Code: p.Code, Message: p.Message, Hint: p.Hint, Pointer: p.Pointer}
 	if at, is := Placeless(p.Pos); is {
 		w.File, w.Line, w.Place = "", 0, &at
 	}
@@ -122,8 +124,8 @@ func (f Failure) AsError(where func(at Place) diag.Pos) error {
 	var out diag.Problems
 	for _, w := range f.Problems {
 		p := diag.Problem{Pos: diag.Pos{File: w.File, Line: w.Line, Column: w.Column},
-			Resource: w.Resource, Attribute: w.Attribute, Code: w.Code, Message: w.Message,
-			Hint: w.Hint, Pointer: w.Pointer, Related: w.Related}
+			Resource: w.Resource, Attribute: w.Attribute, Instance: w.Instance,
+			Identity: w.Identity, Code: w.Code, Message: w.Message, Hint: w.Hint, Pointer: w.Pointer, Related: w.Related}
 		if w.Place != nil && where != nil {
 			p.Pos = where(*w.Place)
 		}
@@ -185,7 +187,7 @@ func (f *Failure) text() string {
 		for _, w := range f.Problems[:min(len(f.Problems), maxListed)] {
 			all = append(all, diag.Problem{Pos: diag.Pos{File: w.File, Line: w.Line,
 				Column: w.Column}, Resource: w.Resource, Attribute: w.Attribute,
-				Message: w.Message}.String())
+				Instance: w.Instance, Identity: w.Identity, Message: w.Message}.String())
 		}
 		out += ": " + strings.Join(all, "; ")
 	}

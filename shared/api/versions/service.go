@@ -55,7 +55,7 @@ func (s *Service) Compare(
 func (s *Service) Refusal(ctx context.Context, env string, number int) (refused, err error) {
 	err = s.Env.Engine.MayRelease(ctx, env, number)
 	if problems, _ := diag.Of(err); len(problems) > 0 {
-		return err, nil
+		return s.Env.Named(ctx, env, err), nil
 	}
 	return nil, err
 }

@@ -100,6 +100,16 @@ func (pl *Planner) MayRelease(ctx context.Context, env string, number int) error
 	return (&releasing{p}).keepsOwned(ctx, v)
 }
 
+// Codes of problems with instances of services, for which the release of a version is refused.
+const (
+	// CodeInstanceChanged: the version has other resources of the instance than the one in force.
+	CodeInstanceChanged = "instance_changed"
+	// CodeInstanceMissing: the version does not have the instance.
+	CodeInstanceMissing = "instance_missing"
+	// CodeInstanceDeleted: the version has resources of an instance that is deleted.
+	CodeInstanceDeleted = "instance_deleted"
+)
+
 // keepsOwned refuses the release of a version with other resources in the sets of other owners,
 // since these owners would not learn of the change. It also refuses a version that would restore
 // sets of deleted owners, since no owner would manage these. The last version holds the latest
@@ -115,31 +125,56 @@ func (p *releasing) keepsOwned(ctx context.Context, v state.Version) error {
 	sets := append(slices.Clone(old.Sets), v.Sets...)
 	slices.Sort(sets)
 	live, gone, err := p.pl.ownersOf(ctx, p.env.Name, slices.Compact(sets))
-	gone = slices.DeleteFunc(gone, func(set string) bool {
-		_, has := slices.BinarySearch(v.Sets, set)
-		return !has
-	})
+	gone = slices.DeleteFunc(gone, func(set string) bool { return !hasSet(&v, set) })
 	if err != nil || len(live)+len(gone) == 0 {
 		return err
 	}
 	differ, err := p.differingSets(ctx, old, v)
 	var problems diag.Problems
-	refuse := func(sets []string, message string) {
-		for _, set := range sets {
-			if differ[set] {
-				problems.Add(diag.Problem{
-					Message: fmt.Sprintf(message, set, v.Number),
-					Hint: "export the model as it was then, by `southbound apply`: that leaves " +
-						"what instances have, and brings back nothing of those that are deleted",
-				})
-			}
+	for _, set := range live {
+		if differ[set] {
+			problems.Add(ofLive(set, &v))
 		}
 	}
-	refuse(live, "set %q is that of an instance of a service, and version %d does not have it as "+
-		"it is now")
-	refuse(gone, "set %q was that of an instance of a service which is deleted, and version %d "+
-		"would bring back what it had")
+	for _, set := range gone {
+		if differ[set] {
+			problems.Add(ofGone(set, &v))
+		}
+	}
 	return cmp.Or(err, problems.Err())
+}
+
+// hasSet reports whether a version has a resource set.
+func hasSet(v *state.Version, set string) bool {
+	_, has := slices.BinarySearch(v.Sets, set)
+	return has
+}
+
+// hintApply is the end of the hints of a refused release.
+const hintApply = ", or export the model as it was then by `southbound apply`, which leaves " +
+	"instances as they are"
+
+// ofLive returns the problem that a version does not have an instance as it is now.
+func ofLive(set string, v *state.Version) diag.Problem {
+	p := diag.Problem{Instance: set, Code: CodeInstanceChanged,
+		Message: fmt.Sprintf("version %d has it with other resources, and a release does not "+
+			"change instances", v.Number),
+		Hint: "change it back by `southbound service update " + set + "`" + hintApply}
+	if !hasSet(v, set) {
+		p.Code = CodeInstanceMissing
+		p.Message = fmt.Sprintf("version %d does not have it, and a release does not delete "+
+			"instances", v.Number)
+		p.Hint = "delete it by `southbound service delete " + set + "`" + hintApply
+	}
+	return p
+}
+
+// ofGone returns the problem that a version would bring back a deleted instance.
+func ofGone(set string, v *state.Version) diag.Problem {
+	return diag.Problem{Instance: set, Code: CodeInstanceDeleted,
+		Message: fmt.Sprintf("it is deleted, and version %d has its resources; a release does not "+
+			"bring instances back", v.Number),
+		Hint: "order it again by `southbound service create`" + hintApply}
 }
 
 // differingSets returns the resource sets in which two versions differ.

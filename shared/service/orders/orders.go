@@ -208,6 +208,12 @@ func (s *core) record(ctx context.Context, env string, ref Ref) (inventory.Recor
 	return r, err
 }
 
+// Identity returns the identity of an instance; "" if it has none.
+func (s *core) Identity(ctx context.Context, env, id string) (string, error) {
+	r, err := s.record(ctx, env, Ref{ID: id})
+	return r.Identity, err
+}
+
 // found is an instance with its definition.
 type found struct {
 	record inventory.Record

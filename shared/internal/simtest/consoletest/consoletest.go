@@ -58,7 +58,7 @@ func Open(t testing.TB, definitions []provider.Definition) *World {
 		Notifier: w.Own.Notifier, Clock: local.Clock{}, Caller: local.Caller{},
 		Secrets: w.Own.Secrets(), Connector: &transport.Connector{Local: true}, Types: w.types,
 		Handlers: provider.Handlers(definitions), Pack: "p", Holder: w.Own.Holder(),
-		NewID: w.Own.NewID, Jitter: rand.Float64})
+		NewID: w.Own.NewID, Jitter: rand.Float64, Owned: w.Own.Instances().Owners})
 	t.Cleanup(w.Engine.Close)
 	w.Service = api.New(api.Config{Engine: w.Engine, Jobs: w.Own, Services: orders.New(orders.Config{
 		Definitions: w.Own.Definitions(), Instances: w.Own.Instances(), Book: w.Own.Instances(),

@@ -62,6 +62,12 @@ func (w *World) force(
 	return out
 }
 
+// ExportOwned exports the resources of instances to Env, as fulfilling their orders does.
+func (w *World) ExportOwned(t testing.TB, all ...resource.Resource) {
+	t.Helper()
+	w.export(t, Env, deploy.Export{Partial: true, KeepShared: true, Owner: true}, all)
+}
+
 func wish(i *orders.Instance) orders.Wish {
 	return orders.Wish{Ref: orders.Ref{Service: i.Service, ID: i.ID}}
 }
@@ -87,7 +93,7 @@ func (w *World) FillServices(t testing.TB, model string) (up, broken orders.Inst
 	page.Set = up.ID
 	disk := Null("web1", "disk of broken.example.com", "fail", "no space left on device")
 	disk.Set = broken.ID
-	w.export(t, Env, deploy.Export{Partial: true, KeepShared: true}, []resource.Resource{page, disk})
+	w.ExportOwned(t, page, disk)
 	w.Deploy(t, Env)
 	if _, err := w.Orders(t).Order(t.Context(), Env, orders.Order{Description: "move acme", Items: []orders.Item{
 		{Name: "globex", Service: "customer", Action: orders.ActionCreate,
