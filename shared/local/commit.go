@@ -159,14 +159,16 @@ type place struct {
 	k, rev int64 // k 0: not stored
 	count  countKey
 	facet  facet
+	set    string
+	why    string
 }
 
 func (t *tx) find(id resource.ID) (p place, err error) {
-	const sql = "SELECT k, rev, lane, status, facet FROM resources WHERE env = ? AND id = ?"
+	const sql = "SELECT k, rev, lane, status, facet, set_name, why FROM resources WHERE env = ? AND id = ?"
 	err = query(t.c, sql, func(s *sqlite.Stmt) error {
 		p = place{s.ColumnInt64(0), s.ColumnInt64(1),
 			countKey{s.ColumnText(2), id.Type(), state.Status(s.ColumnText(3))},
-			facet(s.ColumnInt64(4))}
+			facet(s.ColumnInt64(4)), s.ColumnText(5), s.ColumnText(6)}
 		return nil
 	}, t.env, string(id))
 	return p, err
@@ -175,9 +177,10 @@ func (t *tx) find(id resource.ID) (p place, err error) {
 func (t *tx) insert(i int) error {
 	r := &t.records[i]
 	const sql = "INSERT INTO resources (env, id, rev, lane, ticket, next_at, checked, status, " +
-		"facet, state, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+		"facet, set_name, why, state, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
+		"ON CONFLICT DO NOTHING"
 	if err := query(t.c, sql, nil, t.env, r.id, r.rev, r.lane, r.ticket, r.timer, r.checked,
-		r.status, int64(r.facet), r.state, int64(r.sum)); err != nil {
+		r.status, int64(r.facet), r.set, r.why, r.state, int64(r.sum)); err != nil {
 		return err
 	}
 	if t.c.Changes() == 0 {
@@ -187,7 +190,7 @@ func (t *tx) insert(i int) error {
 	return t.putIntent(t.c.LastInsertRowID(), r)
 }
 
-// update writes a row that is already stored. Separate statements set the lane and the facet, since
+// update writes a row that is already stored. Separate statements set the columns of indexes, since
 // SQLite writes the index of a column whenever a statement sets the column.
 func (t *tx) update(i int, have place) error {
 	r := &t.records[i]
@@ -198,15 +201,20 @@ func (t *tx) update(i int, have place) error {
 		int64(r.sum), have.k); err != nil {
 		return err
 	}
-	if r.facet != have.facet {
-		if err := query(t.c, "UPDATE resources SET facet = ? WHERE k = ?", nil, int64(r.facet),
-			have.k); err != nil {
-			return err
+	for _, column := range []struct {
+		differs bool
+		sql     string
+		value   any
+	}{
+		{r.facet != have.facet, "UPDATE resources SET facet = ? WHERE k = ?", int64(r.facet)},
+		{r.lane != have.count.lane, "UPDATE resources SET lane = ? WHERE k = ?", r.lane},
+		{r.why != have.why, "UPDATE resources SET why = ? WHERE k = ?", r.why},
+		{t.in.Plan && r.set != have.set, "UPDATE resources SET set_name = ? WHERE k = ?", r.set},
+	} {
+		if !column.differs {
+			continue
 		}
-	}
-	if r.lane != have.count.lane {
-		if err := query(t.c, "UPDATE resources SET lane = ? WHERE k = ?", nil, r.lane,
-			have.k); err != nil {
+		if err := query(t.c, column.sql, nil, column.value, have.k); err != nil {
 			return err
 		}
 	}

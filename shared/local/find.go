@@ -55,13 +55,9 @@ func oneOf[T comparable](list, all []T, n int) bool {
 
 // FindRows implements state.RowFinder. It reads the ids of candidates from an index: by facet if
 // the query is about the state or its order, and in ranges of ids that a type, an agent or the
-// beginning of a glob defines. Only the rows of the page are decoded. A set or a reason is part of
-// the stored record, so a query about them decodes rows until it has found the page.
+// beginning of a glob defines. Rows of a set and rows with a reason have an index of their own. Only
+// the rows of the page are decoded.
 func (h *Home) FindRows(ctx context.Context, env string, q state.RowQuery) (state.RowPage, error) {
-	if q.Filter.OfSet() || len(q.Filter.Reasons) > 0 {
-		c := &state.Client{State: struct{ state.State }{h}, Page: scanPage}
-		return c.FindRows(ctx, env, q)
-	}
 	var page state.RowPage
 	err := h.read(ctx, "read resources", func(c *sqlite.Conn) error {
 		f := &finder{c: c, env: env, q: &q, after: q.After, without: map[resource.ID]bool{}}
@@ -80,9 +76,6 @@ func (h *Home) FindRows(ctx context.Context, env string, q state.RowQuery) (stat
 	})
 	return page, err
 }
-
-// scanPage is how many rows are read at a time where no index helps.
-const scanPage = 1000
 
 // finder finds the page of one query.
 type finder struct {
@@ -136,9 +129,9 @@ const maxSought = 1000
 // plan decides what is searched.
 func (f *finder) plan() error {
 	filter := &f.q.Filter
-	byVector := len(filter.Statuses)+len(filter.Compliance)+len(filter.LastRun)+
-		len(filter.Blocked) > 0
-	if byVector || f.q.Order == state.WorstFirst {
+	byFacet := len(filter.Statuses)+len(filter.Compliance)+len(filter.LastRun)+
+		len(filter.Blocked) > 0 || f.ofSet() || len(f.reasons()) > 0
+	if byFacet || f.q.Order == state.WorstFirst {
 		have, err := f.facets()
 		if err != nil {
 			return err
@@ -385,20 +378,17 @@ func (f *finder) ids(group []facet, r idRange, size int) ([]resource.ID, bool, e
 	if down {
 		order = "ORDER BY id DESC LIMIT ?"
 	}
-	var words []any // parts of the id, as patterns
-	for _, w := range f.q.Filter.Words {
-		order = `AND id LIKE +? ESCAPE '\' ` + order
-		words = append(words, "%"+likeEscapes.Replace(w)+"%")
-	}
+	index, where, also := f.index(len(group) > 0)
+	rest := "id >= +? AND id < +? " + where + order
 	if len(group) == 0 {
-		err := read("SELECT id FROM resources INDEXED BY resources_id WHERE env = +? AND "+
-			"id >= +? AND id < +? "+order, append([]any{f.env, r.lo, r.end()}, words...)...)
+		err := read("SELECT id FROM resources INDEXED BY "+index+" WHERE env = +? AND "+rest,
+			append([]any{f.env, r.lo, r.end()}, also...)...)
 		return out, whole, err
 	}
 	for _, one := range group {
-		if err := read("SELECT id FROM resources INDEXED BY resources_facet WHERE env = +? AND "+
-			"facet = +? AND id >= +? AND id < +? "+order, append([]any{f.env, int64(one), r.lo,
-			r.end()}, words...)...); err != nil {
+		if err := read("SELECT id FROM resources INDEXED BY "+index+" WHERE env = +? AND "+
+			"facet = +? AND "+rest, append([]any{f.env, int64(one), r.lo, r.end()},
+			also...)...); err != nil {
 			return nil, false, err
 		}
 	}
@@ -416,4 +406,39 @@ func (f *finder) ids(group []facet, r idRange, size int) ([]resource.ID, bool, e
 		out = out[:n+1]
 	}
 	return out, whole, nil
+}
+
+// index returns the index for candidates, the conditions that it leaves, and their arguments.
+func (f *finder) index(facets bool) (name, where string, args []any) {
+	filter := &f.q.Filter
+	name = "resources_id"
+	if facets {
+		name = "resources_facet"
+	}
+	if filter.OfSet() {
+		where, args = "AND set_name = +? ", append(args, filter.Set)
+	}
+	if f.ofSet() {
+		name, where = "resources_set", where+"AND set_name <> '' "
+	}
+	for n, part := range f.reasons() {
+		if n == 0 {
+			name, where = "resources_why", where+"AND why <> '' "
+		}
+		where, args = where+"AND instr(why, +?) > 0 ", append(args, part)
+	}
+	for _, w := range filter.Words { // parts of the id, as patterns
+		where += `AND id LIKE +? ESCAPE '\' `
+		args = append(args, "%"+likeEscapes.Replace(w)+"%")
+	}
+	return name, where, args
+}
+
+// ofSet reports whether the query is about the resources of a named set. Others are in no index.
+func (f *finder) ofSet() bool { return f.q.Filter.OfSet() && f.q.Filter.Set != "" }
+
+// reasons returns the parts of the reason that the query is about.
+func (f *finder) reasons() []string {
+	return slices.DeleteFunc(slices.Clone(f.q.Filter.Reasons),
+		func(part string) bool { return part == "" })
 }

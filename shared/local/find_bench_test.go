@@ -30,7 +30,8 @@ func BenchmarkPage(b *testing.B) {
 	for _, terms := range [][]string{nil, {"status=failed"}, {"status=unavailable"},
 		{"agent=web77"}, {"type=std::Null"}, {"agent=web77", "status=failed"},
 		{"compliance=non_compliant"}, {"id~=page-099"}, {"id~=web77"}, {"id~=nowhere"},
-		{"id~=page", "status=failed"}, {"set=site"}, {"reason~=nowhere"}} {
+		{"id~=page", "status=failed"}, {"set=site"}, {"set=instance77"}, {"set=site", "id~=nowhere"}, {"reason~=space"},
+		{"reason~=nowhere"}} {
 		filter, err := state.ParseFilter(terms)
 		if err != nil {
 			b.Fatal(err)
@@ -64,7 +65,8 @@ func used(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// pageRow is a row of one of 100 agents and two types; 1 of 100 failed, and 5 are unavailable.
+// pageRow is a row of one of 100 agents and two types; 1 of 100 failed, and 5 are unavailable. 1 of
+// 10 is in the set site, and others in small sets.
 func pageRow(n int) state.Row {
 	r := benchRow(n)
 	agent := fmt.Sprintf("web%d", n%100)
@@ -77,9 +79,15 @@ func pageRow(n int) state.Row {
 	r.Lane, r.Deployed, r.Compliance, r.LastRun = agent+"/0", r.Hash, state.Compliant,
 		state.RunSuccess
 	r.LastAt = time.Unix(int64(n), 0)
+	set := "site"
+	if n%10 != 0 {
+		set = fmt.Sprintf("instance%d", n/100)
+	}
+	r.Body = fmt.Appendf(r.Body[:len(r.Body)-1], `,"set":%q}`, set)
 	switch {
 	case n%100 == 7:
 		r.Compliance, r.LastRun = state.NonCompliant, state.RunFailed
+		r.Reason = fmt.Sprintf("cannot write page %d: no space left on device", n)
 	case n > 99_995:
 		r.LastRun, r.Class = state.RunFailed, state.ClassUnavailable
 	}

@@ -3,6 +3,7 @@ package local
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +23,9 @@ type record struct {
 	sum                         uint32 // of the values above
 	body                        []byte
 	bodySum                     uint32
-	facet                       facet // follows from the others
+	facet                       facet  // follows from the others, as why does
+	why                         string // the reason, in lower case
+	set                         string // the resource set, if the body is known
 }
 
 // restOfRow holds the fields of a state.Row that no query uses. The numbers of its fields are part
@@ -76,7 +79,7 @@ type restOfRow struct {
 func recordOf(r *state.Row, rev int64) record {
 	out := record{id: string(r.ID), rev: rev, lane: r.Lane, ticket: r.Ticket(), timer: nanos(r.Timer()),
 		checked: r.Checked, status: string(r.Status()), body: r.Body, bodySum: sumOf(r.Body),
-		facet: facetOf(r)}
+		facet: facetOf(r), why: strings.ToLower(r.Why()), set: r.ResourceSet()}
 	out.state = toCBOR(&restOfRow{Version: r.Version, Hash: r.Hash, Orphaned: r.Orphaned,
 		Removing: r.Removing, Priority: r.Priority, NotBefore: nanos(r.NotBefore),
 		Compliance: r.Compliance, LastRun: r.LastRun, Blocked: r.Blocked, Missing: r.Missing,

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"bytes"
 	"slices"
 
 	"southbound/shared/fault"
@@ -33,6 +34,28 @@ func Decode(b []byte) (*Resource, error) {
 		return nil, d.err
 	}
 	return r, nil
+}
+
+// SetOf returns the resource set in the output of Resource.Encode, without decoding the resource; ""
+// if it is in none, or if b is not such output.
+func SetOf(b []byte) string {
+	// The set is the last member. A quote that no backslash precedes is never part of a string.
+	text, ok := bytes.CutSuffix(b, []byte(`"}`))
+	from := bytes.LastIndexByte(text, '"')
+	if !ok || from < 0 {
+		return ""
+	}
+	if bytes.IndexByte(text[from+1:], '\\') < 0 && (from == 0 || text[from-1] != '\\') {
+		if bytes.HasSuffix(text[:from], []byte(`,"set":`)) {
+			return string(text[from+1:])
+		}
+		return ""
+	}
+	r, err := Decode(b)
+	if err != nil {
+		return ""
+	}
+	return r.Set
 }
 
 // resource reads the members of a resource.

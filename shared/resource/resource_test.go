@@ -189,11 +189,39 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q was read and cannot be written: %v", b, err)
 		}
+		if set := SetOf(text); set != r.Set {
+			t.Fatalf("%q is in the set %q, SetOf returns %q", text, r.Set, set)
+		}
 		back, err := Decode(text)
 		if err != nil || !reflect.DeepEqual(r, back) {
 			t.Fatalf("%q: %+v reads back as %+v, %v", b, r, back, err)
 		}
 	})
+}
+
+// TestSetOf pins that the set is read from the end of an encoded resource, whatever it contains.
+func TestSetOf(t *testing.T) {
+	for _, set := range []string{"", "site", `a"b`, `a\`, "a\\\"", `,"set":"`, "ünï", "}", "\n"} {
+		for _, value := range []any{"x", `,"set":"y"}`, map[string]any{"a": "b", "set": "y"},
+			[]any{map[string]any{"set": "y"}}} {
+			for _, name := range []string{"x", `,"set":"y"}`, `"`, `\`} {
+				r := Resource{ID: NewID("t::T", "a", Key{"name", name}), Type: "t::T", Agent: "a", Set: set,
+					Attributes: map[string]any{"value": value}, Flags: Flags{ReceiveEvents: true}}
+				b, err := r.Encode()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := SetOf(b); got != set {
+					t.Errorf("%s: %q, want %q", b, got, set)
+				}
+			}
+		}
+	}
+	for _, b := range []string{"", `"}`, `x"}`, `{"set":"x"}`, `,"set":"x`, `\,"set":"x\\"}`} {
+		if got := SetOf([]byte(b)); got != "" {
+			t.Errorf("%s: %q", b, got)
+		}
+	}
 }
 
 func TestEqual(t *testing.T) {

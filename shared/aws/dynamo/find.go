@@ -5,13 +5,15 @@ import (
 	"context"
 	"slices"
 
+	"southbound/shared/aws/dynamo/rowcodec"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
 // FindRows implements state.RowFinder. The records of lanes are its index: it reads the lanes of the
-// filter's agents that have rows of its type and statuses, and decodes only rows whose ids match. If the
-// query is only about these, it decodes only the rows of the page.
+// filter's agents that have rows of its type and statuses, and decodes only rows whose ids and sets
+// match, and that have a reason if the filter is about reasons. If the query is only about ids and
+// sets, it decodes only the rows of the page.
 func (s *rows) FindRows(ctx context.Context, env string, q state.RowQuery) (state.RowPage, error) {
 	recs, err := s.readRecords(ctx, env)
 	if err != nil {
@@ -67,12 +69,17 @@ func appendCandidates(to []candidate, m *image, q *state.RowQuery) []candidate {
 	for _, id := range q.Without {
 		without[id] = true
 	}
-	decodes := f.OfState() || f.OfSet() || q.Order == state.WorstFirst
+	decodes := f.OfState() || q.Order == state.WorstFirst
+	explained := slices.ContainsFunc(f.Reasons, func(part string) bool { return part != "" })
 	for _, id := range m.order() {
 		if without[id] || !f.Picks(id, f.Set) {
 			continue
 		}
 		c := candidate{state.Place{ID: id}, m.lane, m.rows[id]}
+		if f.OfSet() && resource.SetOf(c.row.body) != f.Set ||
+			explained && !rowcodec.Explained(c.row.rest) {
+			continue
+		}
 		if decodes {
 			r := c.decoded()
 			if !f.Live(&r, false) {

@@ -190,7 +190,7 @@ func (f Filter) Live(r *Row, running bool) bool {
 
 func (f *Filter) setOf(r *Row) string {
 	if f.hasSet {
-		return r.resourceSet()
+		return r.ResourceSet()
 	}
 	return ""
 }

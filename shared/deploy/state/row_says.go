@@ -146,14 +146,8 @@ func (i *Intent) PurgeOnDelete() bool {
 	return err == nil && res.PurgesOnDelete()
 }
 
-// resourceSet returns the resource set that the resource is in; "" is the shared one.
-func (i *Intent) resourceSet() string {
-	res, err := resource.Decode(i.Body)
-	if err != nil {
-		return ""
-	}
-	return res.Set
-}
+// ResourceSet returns the resource set that the resource is in; "" is the shared one.
+func (i *Intent) ResourceSet() string { return resource.SetOf(i.Body) }
 
 // SendsEvents reports whether dependants are notified when the resource has changed.
 func (i *Intent) SendsEvents() bool {

@@ -136,6 +136,12 @@ func bitsOf(r *state.Row, intent bool) bits {
 	return b
 }
 
+// Explained reports whether an encoded row may have a reason, without decoding it.
+func Explained(b []byte) bool {
+	r := binform.Reader{B: b}
+	return bits(r.Uint())&(hasReason|hasProblem|hasMissing|hasBlockedBy) != 0
+}
+
 // Write encodes a row without its id and its lane. If intent is false, it also omits version, hash
 // and body. They are then those of the previous row.
 func Write(w *binform.Writer, r *state.Row, intent bool) {
