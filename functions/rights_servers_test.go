@@ -33,6 +33,11 @@ func reasons() map[string]string {
 			"kms:Decrypt kms:DescribeKey kms:Encrypt kms:GenerateDataKey kms:ReEncryptFrom " +
 				"kms:ReEncryptTo",
 			"DynamoDB, S3 and SQS ask KMS, in the name of who asks them"},
+		{"HandlerRole/SealKeptStates", "ssm:GetParameter ssm:PutParameter",
+			"no handler of this test keeps state"},
+		{"RunnerPolicy/SealKeptStates", "ssm:GetParameter ssm:PutParameter", "the same"},
+		{"SealByTheKeyOfTheStack", "kms:Decrypt kms:Encrypt",
+			"the Parameter Store asks KMS, in the name of who asks it"},
 		{"ApiRole/CompareWithRealityInPython", "lambda:InvokeFunction",
 			"the stack of this test has no function with Python"},
 		{"HandlerRole/ServeAgents",

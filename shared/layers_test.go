@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"shared/provider", "shared/diffview"},
 	{"shared/transport"},
 	{"shared/deploy/state"},
-	{"shared/deploy/step"},
+	{"shared/deploy/step", "shared/internal/seal"},
 	{"shared/deploy/model"},
 	{"shared/deploy/version"},
 	{"shared/deploy/run"},

@@ -17,7 +17,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// Config holds the dependencies of an engine. All fields are required except Code, Sizes, and those
+// Config holds the dependencies of an engine. All fields are required except Sealer, Code, Sizes, and those
 // that describe their effect when set.
 //
 // Large: this is where the engine is assembled: ports, the parts supplied by the program, and its
@@ -32,6 +32,8 @@ type Config struct {
 	Connector state.Connector
 	Types     *schema.Registry
 	Handlers  map[string]provider.Handler // by type name
+	// Sealer encrypts the states that handlers keep. If it is nil, handlers keep no state here.
+	Sealer state.Sealer
 	// Code runs handlers that are shipped with resources. If it is nil, such handlers do not run
 	// here.
 	Code run.Code
@@ -158,7 +160,7 @@ func (e *Engine) WorkLanes(ctx context.Context, env string) ([]string, error) {
 // runner returns the runner for the handlers of this engine.
 func (e *Engine) runner() *run.Runner {
 	return run.New(run.Config{Clock: e.Clock, Caller: e.Caller, Files: e.Files, Secrets: e.Secrets,
-		Connector: e.Connector, Facts: e.State, Types: e.Types, Handlers: e.Handlers, Code: e.Code,
+		Connector: e.Connector, Facts: e.State, Keeps: e.State, Sealer: e.Sealer, Types: e.Types, Handlers: e.Handlers, Code: e.Code,
 		Pack: e.Pack, NewID: e.NewID}, &e.caches)
 }
 

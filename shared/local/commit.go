@@ -76,8 +76,10 @@ func (t *tx) run() error {
 			return err
 		}
 	}
-	if err := t.store(); err != nil {
-		return err
+	for _, step := range []func() error{t.store, t.keep} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	for i := range t.in.Rows {
 		if err := t.row(i); err != nil {

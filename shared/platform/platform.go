@@ -76,6 +76,32 @@ func (c Caller) Call(ctx context.Context, limit time.Duration, f func(ctx contex
 	}
 }
 
+// CallRenewing implements state.RenewingCaller. Renewals end with the process, too.
+func (c Caller) CallRenewing(ctx context.Context, limit, every time.Duration,
+	renew func(ctx context.Context) error, f func(ctx context.Context)) error {
+	ctx = context.WithoutCancel(ctx)
+	lost, lose := context.WithCancel(ctx)
+	defer lose()
+	until, stop := context.WithCancel(ctx)
+	var renewals sync.WaitGroup
+	renewals.Go(func() {
+		for (Clock{}).Sleep(until, every) == nil {
+			if renew(ctx) != nil {
+				lose()
+				return
+			}
+		}
+	})
+	defer renewals.Wait()
+	defer stop()
+	return c.Call(ctx, limit, func(ctx context.Context) {
+		own, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(lost, cancel)()
+		f(own)
+	})
+}
+
 // panicText describes the value of a panic. A map, list or struct is described by its type only: it
 // may contain itself, and printing it would not terminate.
 func panicText(p any) string {

@@ -2,6 +2,7 @@ package platform_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -122,5 +123,38 @@ func TestSleep(t *testing.T) {
 	}
 	if err := (platform.Clock{}).Sleep(t.Context(), time.Microsecond); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestCallRenewing pins that renewals go on while a call runs, and no longer, and that a failed one
+// cancels the call and is the last.
+func TestCallRenewing(t *testing.T) {
+	t.Parallel()
+	for name, fails := range map[string]int{"Renewed": 0, "Lost": 2} {
+		renewed := make(chan int, 1000)
+		n := 0
+		err := platform.Caller{}.CallRenewing(t.Context(), time.Hour, time.Millisecond,
+			func(context.Context) error {
+				n++
+				renewed <- n
+				if n == fails {
+					return errors.New("lost")
+				}
+				return nil
+			}, func(ctx context.Context) {
+				if fails > 0 {
+					<-ctx.Done()
+					return
+				}
+				for <-renewed < 3 {
+				}
+			})
+		after := n // CallRenewing has waited for the renewals
+		if err != nil || fails > 0 && n != fails || fails == 0 && n < 3 {
+			t.Errorf("%s: %d renewals, %v", name, n, err)
+		}
+		if time.Sleep(5 * time.Millisecond); n != after {
+			t.Errorf("%s: renewed after the call", name)
+		}
 	}
 }

@@ -50,6 +50,16 @@ type Rememberer interface {
 	Remembers(r Resource) []string
 }
 
+// Keeper is a handler that keeps state of a resource between runs: see Context.Keep.
+type Keeper interface {
+	// Keeps reports whether the handler keeps state of a resource, from its attributes alone. If it
+	// does, the state is read before each run.
+	Keeps(r Resource) bool
+}
+
+// MaxKept is the size in bytes of the state that a handler may keep of one resource.
+const MaxKept = 4 << 20
+
 // Lister lists the things that exist on the agent, managed or not.
 type Lister interface {
 	// List calls found for each thing, in any order, until found returns an error, which it

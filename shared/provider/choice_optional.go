@@ -171,6 +171,16 @@ func (c *Choice) Remembers(r Resource) []string {
 	return slices.Compact(out)
 }
 
+// Keeps implements Keeper: any of the providers may serve the resource.
+func (c *Choice) Keeps(r Resource) bool {
+	for _, p := range c.providers {
+		if k, ok := As[Keeper](p.Handler); ok && k.Keeps(r) {
+			return true
+		}
+	}
+	return false
+}
+
 // List implements Lister with the things that all suitable listing providers find. A thing found by
 // another provider than the default one includes the name of its provider.
 func (c *Choice) List(ctx *Context, found func(Found) error) error {

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"maps"
 	"sync"
@@ -57,6 +58,8 @@ type Host interface {
 	Override(change diff.Change)
 	// Cache returns the agent's cache; nil: no values are cached.
 	Cache() *Cache
+	// Keep stores the state of the run's resource before it returns.
+	Keep(ctx context.Context, state []byte) error
 }
 
 // Options describe one run of a handler.
@@ -74,6 +77,8 @@ type Options struct {
 	Provider string
 	// Known are facts that the handler remembers; see Rememberer.
 	Known map[string]string
+	// Kept is the state that the handler keeps; see Keeper.
+	Kept []byte
 	// Stored is the resource of the run in the form of its version; nil: there is none.
 	Stored *resource.Resource
 	// New reports that no earlier run of the resource has succeeded.
@@ -99,12 +104,13 @@ type runState struct {
 	chosen *Provider
 	named  string            // the provider, if another component has chosen it
 	known  map[string]string // facts of earlier runs, and of this one
+	kept   []byte            // the state of earlier runs, or of this one
 }
 
 // NewContext returns a context for one run.
 func NewContext(ctx context.Context, host Host, opts Options) *Context {
 	return &Context{Context: ctx, host: host, opts: &opts,
-		run: &runState{known: maps.Clone(opts.Known)}}
+		run: &runState{known: maps.Clone(opts.Known), kept: opts.Kept}}
 }
 
 // With returns a copy that uses ctx for cancellation.
@@ -260,6 +266,38 @@ func (c *Context) Known(name string) string {
 
 // Remembered returns the facts at the start of the run; see Options.Known.
 func (c *Context) Remembered() map[string]string { return c.opts.Known }
+
+// Kept returns the state that Keep has stored last for the resource of the run, in this run or an
+// earlier one; nil if there is none. The handler must be a Keeper. Callers must not change it.
+func (c *Context) Kept() []byte {
+	if c.run == nil {
+		return nil
+	}
+	c.run.mu.Lock()
+	defer c.run.mu.Unlock()
+	return c.run.kept
+}
+
+// Keep stores state of the resource of the run for later runs, whole, at most MaxKept bytes; an
+// empty state removes it. The state is stored durably when Keep returns, and sealed: it may contain
+// secrets. Equal states are not written again. The engine removes the state when the thing is
+// purged or the resource is forgotten. The handler must be a Keeper, and keeps one state of a resource at a time. A dry run keeps
+// nothing.
+// The error has a Class. The handler should return it after it has undone or completed its work: the
+// next run gets the former state.
+func (c *Context) Keep(state []byte) error {
+	state = bytes.Clone(state)
+	if err := c.host.Keep(c, state); err != nil {
+		return err
+	}
+	if c.run == nil {
+		return nil
+	}
+	c.run.mu.Lock()
+	defer c.run.mu.Unlock()
+	c.run.kept = state
+	return nil
+}
 
 // Files gives access to uploaded bytes.
 func (c *Context) Files() Files { return c.host.Files() }

@@ -13,7 +13,20 @@ import (
 
 // Commit implements state.State.
 func (s *State) Commit(ctx context.Context, env string, in state.Commit) (state.Committed, error) {
+	if err := s.keepFirst(ctx, env, &in); err != nil {
+		return state.Committed{}, err
+	}
+	return s.commit(ctx, env, in)
+}
+
+// commit is Commit for a limited number of kept states.
+func (s *State) commit(ctx context.Context, env string, in state.Commit) (state.Committed, error) {
+	kept, err := s.newKeptPuts(ctx, env, &in)
+	if err != nil {
+		return state.Committed{}, err
+	}
 	c := &commit{
+		kept:  kept,
 		view:  &view{s: s, env: env, known: map[string]*record{}},
 		in:    &in,
 		guard: keyOf(in.Guard.Key),
@@ -37,6 +50,7 @@ type commit struct {
 	// versionDoc is the stored version. It is made once; if it is large, it is already in an
 	// object.
 	versionDoc *document
+	kept       keptPuts
 	draft      *draft
 }
 
@@ -92,7 +106,7 @@ func (c *commit) prepare(ctx context.Context) error {
 	}
 	for _, step := range []func(context.Context) error{
 		d.changeEnv, d.version, d.forget, d.agents, d.locate, d.rows, d.drops, d.lease,
-		d.parameters,
+		d.parameters, d.keep,
 		d.recount,
 	} {
 		if err := step(ctx); err != nil {

@@ -249,6 +249,7 @@ type put struct {
 	item       item
 	remove     bool
 	written    int64
+	always     bool // the item is written whatever is stored
 }
 
 // condition returns the condition that the item is as it was read.
@@ -296,6 +297,11 @@ func (s *items) putAll(ctx context.Context, puts []put) (map[int]item, error) {
 					":t": attributevalue.Number(puts[i].written)}
 			}
 			in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Delete: &gone})
+			continue
+		}
+		if puts[i].always {
+			in.TransactItems = append(in.TransactItems, types.TransactWriteItem{
+				Put: &types.Put{TableName: &s.table, Item: puts[i].item}})
 			continue
 		}
 		expr, values := puts[i].condition()

@@ -154,6 +154,9 @@ func (s *State) eachNamed(ctx context.Context, env string, f named) error {
 	if err := s.query(ctx, partition(versionPart(env), "", true), take); err != nil {
 		return err
 	}
+	if err := s.eachKept(ctx, env, take); err != nil {
+		return err
+	}
 	for shard := range uint32(shards) {
 		if err := s.query(ctx, partition(pagePart(env, shard), "", true), take); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/bucket"
@@ -22,10 +23,12 @@ import (
 	"southbound/shared/aws/queue"
 	"southbound/shared/aws/secrets"
 	"southbound/shared/aws/services"
+	"southbound/shared/aws/statekey"
 	"southbound/shared/aws/worker"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/internal/seal"
 	"southbound/shared/platform"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -245,7 +248,9 @@ func (h *Home) engine() error {
 	if h.Provisioner != nil {
 		st = h.Provisioner.Preparing(view)
 	}
-	h.Engine = deploy.New(deploy.Config{State: st, Files: h.Files, Notifier: notifier,
+	keys := &statekey.Keys{API: ssm.NewFromConfig(h.AWS), Name: statekey.Name(h.Config.Prefix),
+		KMSKey: h.Config.KMSKey, Sleep: h.clock.Sleep}
+	h.Engine = deploy.New(deploy.Config{Sealer: seal.Ring{Keys: keys.Get}, State: st, Files: h.Files, Notifier: notifier,
 		Clock: h.clock, Caller: platform.Caller{},
 		Secrets: known, Connector: connector, Types: h.Types,
 		Handlers: provider.Handlers(h.Config.Definitions), Code: h.Config.Code,

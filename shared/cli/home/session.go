@@ -139,6 +139,7 @@ func (s *Session) OpenAt(ctx context.Context, dir string) error {
 		Notifier: s.Own.Notifier, Clock: local.Clock{}, Caller: local.Caller{Calls: calls},
 		Secrets: known, Connector: s.Conns.Connector(known), Types: types,
 		Handlers: s.Program.Handlers(), Code: s.python, Pack: platform.Build(),
+		Sealer: s.Own.Sealer(known, os.Getenv("SOUTHBOUND_STATE_KEY")),
 		Holder: s.Own.Holder(), NewID: s.Own.NewID, Jitter: rand.Float64, Await: s.Own.Await,
 		Ended: s.Own.Ended,
 		Ran:   func(n int) { s.Ran.Add(int64(n)) }, Waits: s.Waits.Note, Sizes: local.Sizes(),

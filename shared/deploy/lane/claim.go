@@ -142,7 +142,7 @@ func (w claiming) with(to *state.Commit, batch []*claim) {
 	for i, c := range batch {
 		ids[i] = c.row.ID
 		c.at, c.waved = now, waving && w.inWave(c.row)
-		longest = max(longest, w.Runs.CallLimit(c.row, c.res))
+		longest = max(longest, w.Runs.HeldFor(c.row, c.res))
 	}
 	// Every run starts within commitAfter, so the lease outlasts the last group as well.
 	longest += time.Duration(min(len(batch), run.MaxGroup)) * run.BatchItem

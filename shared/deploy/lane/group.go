@@ -27,7 +27,7 @@ func (b *batch) runGroup(ctx context.Context, group []*claim) error {
 	mark := func(ctx context.Context, r *run.Run) (bool, error) {
 		return b.markCreating(ctx, group[slices.Index(runs, r)], r)
 	}
-	x := &run.Executor{Runner: b.Runs, Runs: runs, Mark: mark, Cover: b.cover,
+	x := &run.Executor{Runner: b.Runs, Runs: runs, Mark: mark, Cover: b.cover, Renew: b.renew, Keep: b.keep,
 		Strict: b.stored.Settings.Strict, Scheduled: b.scheduledOf}
 	err := x.Execute(ctx)
 	if err != nil && !x.LaneLost() {
@@ -106,7 +106,7 @@ func (b *batch) markCreating(ctx context.Context, of *claim, r *run.Run) (bool, 
 	done, err := b.commit(
 		ctx,
 		state.Commit{Rows: []state.Row{row}, Parameters: factsOf(row.ID, r.Facts, b.Clock.Now()),
-			Next: b.claimed, SeenPlan: b.sched.PlanSeq, Until: b.Clock.Now().Add(b.Runs.CallLimit(&row, r.Intent()) + state.LeaseMargin)},
+			Next: b.claimed, SeenPlan: b.sched.PlanSeq, Until: b.Clock.Now().Add(b.Runs.HeldFor(&row, r.Intent()) + state.LeaseMargin)},
 	)
 	if err != nil {
 		return false, err

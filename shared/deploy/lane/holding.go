@@ -24,7 +24,9 @@ type holding struct {
 	// lease must not be released: it expires, and its next holder finds the running rows in it.
 	unrecorded bool
 	fenced     bool // another holder has the lane
-	paused     bool // the agent is paused or the environment halted, as of the last commit
+	// writes guards lease.Until and paused: several handlers may keep states at a time.
+	writes sync.Mutex
+	paused bool // the agent is paused or the environment halted, as of the last commit
 }
 
 // take takes the lane; Busy: another holder serves it.
@@ -57,6 +59,8 @@ func (l *holding) commit(ctx context.Context, c state.Commit) (state.Committed, 
 		done, err = l.State.Commit(context.WithoutCancel(ctx), l.env, c)
 		return err
 	})
+	l.writes.Lock()
+	defer l.writes.Unlock()
 	l.paused = done.Paused
 	if err == nil && c.Until.After(l.lease.Until) {
 		l.lease.Until = c.Until
@@ -136,6 +140,28 @@ func (l *holding) cover(ctx context.Context, limit time.Duration) error {
 		"hold lane "+l.key,
 		"the store takes longer to prolong a lease than it is prolonged by",
 	)
+}
+
+// renew prolongs the lease while a call runs. It fails if another worker may have taken the lane: the
+// lease was taken over, or has ended. If the store is unavailable, the next renewal may succeed.
+func (l *holding) renew(ctx context.Context) error {
+	l.writes.Lock()
+	now, ends := l.Clock.Now(), l.lease.Until
+	l.writes.Unlock()
+	// As in TakeOver, Next is refused, so that Running stays.
+	c := state.Commit{Next: l.claimed, SeenPlan: -1,
+		Until: now.Add(state.HeldAtOnce + state.LeaseMargin)}
+	if now.Before(ends) {
+		if _, err := l.commit(ctx, c); fault.Is(err, fault.Fenced) {
+			return err
+		} else if err != nil {
+			return nil // until the lease ends
+		}
+	}
+	if !l.Clock.Now().Before(ends) {
+		return fault.New(fault.Fenced, "hold lane "+l.key, "its lease ended before it was renewed")
+	}
+	return nil
 }
 
 const (

@@ -58,6 +58,10 @@ func (r *recording) claims() map[resource.ID]*claim {
 // lanes.
 func (r *recording) record(ctx context.Context) error {
 	c := r.first(ctx)
+	if err := r.kept(ctx, &c); err != nil {
+		r.unrecorded = true
+		return err
+	}
 	defer func() {
 		for i := range c.Rows { // the store has raised their revisions
 			if cl := r.claims()[c.Rows[i].ID]; cl.result.Outcome == state.StatusDeploying {

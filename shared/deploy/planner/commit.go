@@ -56,6 +56,7 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 		DropAgents:     s.goodbye,
 		Parameters:     s.set,
 		DropParameters: s.unset,
+		DropKept:       s.unkept,
 	}
 	if len(p.order) > 0 {
 		c.Rows = make([]state.Row, 0, len(p.order))
@@ -144,7 +145,7 @@ func (u *untold) add(rows []state.Row, conflicts bool) {
 func nothing(p *planning) bool {
 	s := &p.store
 	n := len(p.order) + len(p.drop) + len(s.forget) + len(s.agents) + len(s.set) + len(s.unset) +
-		len(s.goodbye)
+		len(s.goodbye) + len(s.unkept)
 	return n == 0 && s.version == nil && p.env == p.was
 }
 

@@ -160,6 +160,10 @@ func (pl *Planner) forget(
 		gone := make(map[resource.ID]bool, len(ids))
 		for _, id := range ids {
 			gone[id] = true
+			p.store.unkept = append(p.store.unkept, id)
+			if row := p.rows[id]; row != nil {
+				p.store.unkept = append(p.store.unkept, row.EarlierIDs()...)
+			}
 			follows = append(
 				follows,
 				state.Outbox{

@@ -106,6 +106,7 @@ type writes struct {
 	goodbye []string // agents to remove
 	set     []state.Parameter
 	unset   []state.ParameterKey
+	unkept  []resource.ID // ids whose kept states are removed
 }
 
 // planLease is how long the lease of a planner outlasts its last write; see state.LeaseMargin.

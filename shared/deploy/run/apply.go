@@ -71,7 +71,7 @@ func (x applier) applyTogether(ctx context.Context, batch provider.BatchApplier,
 	)
 	if x.lost != nil {
 		for _, r := range act {
-			r.Acted = false
+			r.Acted = x.midway
 		}
 		return
 	}
@@ -195,7 +195,7 @@ func (x applier) reload(ctx context.Context, r *Run) {
 	r.Acted = true
 	err, ok := call(ctx, x.Executor, r,
 		func(c *provider.Context) error { return l.Reload(c, req) })
-	if x.lost != nil {
+	if x.lost != nil && !x.midway {
 		r.Acted = before // it was not called
 	}
 	if ok && err != nil {

@@ -40,8 +40,15 @@ type Executor struct {
 	// Cover, when not nil, ensures that the lane is held for as long as a call may take. If it
 	// fails, no further call is made.
 	Cover func(ctx context.Context, limit time.Duration) error
+	// Renew, when not nil, renews the hold of the lane during a call. An error means that the lane
+	// is lost. It is not called by two goroutines at a time.
+	Renew func(ctx context.Context) error
+	// Keep stores a state that a handler keeps, before it returns; without Sealed it is removed. If
+	// it is nil, handlers keep no state. Calls are concurrent.
+	Keep func(ctx context.Context, k state.Kept) error
 
-	lost   error // the error of Cover, or the end of the caller of a dry run
+	lost   error // the error of Cover or Renew, or the end of the caller of a dry run
+	midway bool  // the lane was lost during a call
 	broken error // the error of the store between two calls of one run
 }
 
@@ -61,6 +68,11 @@ func (x *Executor) LaneLost() bool { return x.lost != nil }
 // Execute gives each run its outcome. A run has no outcome if it was not carried out: the caller
 // gave up, its create must not begin, or the lane was lost.
 func (x *Executor) Execute(ctx context.Context) error {
+	defer func() {
+		for _, r := range x.Runs {
+			r.host.keeping.end()
+		}
+	}()
 	if err := x.observeAll(ctx); err != nil {
 		return err
 	}
@@ -97,7 +109,10 @@ func (x *Executor) observeAll(ctx context.Context) error {
 	if err := read.recall(ctx, open); err != nil {
 		return err
 	}
-	for _, r := range open {
+	if err := read.recallKept(ctx, open); err != nil {
+		return err
+	}
+	for _, r := range x.open() {
 		if r.token != "" && !x.Dry {
 			read.find(ctx, r)
 		}
@@ -174,11 +189,13 @@ func call[T any](
 	switch {
 	case err == nil:
 		return *out, true
-	case x.lost != nil:
+	case x.lost != nil && !x.midway:
 		return answer, false // it was not called
 	}
 	r.host = r.host.detach()
-	x.fail(r, err)
+	if x.lost == nil || r.Acted {
+		x.fail(r, err)
+	}
 	return answer, false
 }
 
@@ -190,15 +207,29 @@ func (x *Executor) within(
 	f func(ctx context.Context),
 ) error {
 	if x.lost == nil && x.Cover != nil {
-		x.lost = x.Cover(ctx, limit)
+		x.lost = x.Cover(ctx, held(x.Runner, limit))
 	}
 	if x.lost != nil {
+		x.midway = false // of an earlier call
 		return x.lost
 	}
 	if x.Dry {
 		return x.withinCaller(ctx, limit, f)
 	}
-	return x.Runner.Caller.Call(ctx, limit, f)
+	caller, renews := x.Runner.Caller.(state.RenewingCaller)
+	if !renews || x.Renew == nil {
+		return x.Runner.Caller.Call(ctx, limit, f)
+	}
+	var lost error
+	err := caller.CallRenewing(ctx, limit, state.RenewEvery, func(ctx context.Context) error {
+		lost = x.Renew(ctx)
+		return lost
+	}, f)
+	if lost != nil {
+		x.lost, x.midway = lost, true
+		return lost
+	}
+	return err
 }
 
 // withinCaller makes one call of a dry run, which ends with its caller. That end is no failure of the

@@ -47,6 +47,10 @@ type host struct {
 	typ   *schema.Compiled
 	want  map[string]any // attributes as the resource has them
 	cache *provider.Cache
+	// keeping is the kept state; nil: the handler keeps none. earlier are the earlier ids of the
+	// thing, under which its state may still be stored.
+	keeping *keeping
+	earlier []resource.ID
 
 	mu sync.Mutex // guards said: a call that was left behind may still write
 	said
@@ -82,6 +86,7 @@ func (h *host) detach() *host {
 	defer h.mu.Unlock()
 	return &host{origin: h.origin, Redactor: h.Redactor.clone(), state: h.state, need: h.need,
 		local: h.local, whole: h.whole, dry: h.dry, typ: h.typ, want: h.want, cache: h.cache,
+		keeping: h.keeping.follow(), earlier: h.earlier,
 		said: said{lines: slices.Clone(h.lines), logged: h.logged, late: h.late,
 			changed: maps.Clone(h.changed), facts: maps.Clone(h.facts),
 			provider: h.provider, providerWhy: h.providerWhy}}

@@ -113,7 +113,7 @@ func (x applier) applySteps(ctx context.Context, r *Run) {
 		out, ok := x.step(ctx, r, s)
 		if !ok {
 			r.Acted = r.Acted &&
-				(done || x.lost == nil) // if the lane was lost, this call was not made
+				(done || x.lost == nil || x.midway) // if the lane was lost, this call was not made
 			return
 		}
 		done = true

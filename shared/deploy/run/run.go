@@ -179,7 +179,7 @@ func (n *Runner) newRun(b begun, env string, of Wanted, s *Session) *Run {
 	for _, name := range row.Hidden {
 		r.host.Hide(name)
 	}
-	r.host.state = row.Waiting
+	r.host.state, r.host.earlier = row.Waiting, row.EarlierIDs()
 	return r
 }
 
@@ -247,7 +247,11 @@ func (r *Run) Report() {
 // Bind creates the context that the handler gets.
 func (r *Run) Bind(ctx context.Context) {
 	r.host.typ, r.host.want, r.host.dry = r.typ, r.want.Attributes, r.dry
-	r.ctx = provider.NewContext(ctx, r.host, provider.Options{ID: r.res.ID, DryRun: r.dry,
+	var kept []byte
+	if r.host.keeping != nil {
+		kept = r.host.keeping.plain
+	}
+	r.ctx = provider.NewContext(ctx, r.host, provider.Options{Kept: kept, ID: r.res.ID, DryRun: r.dry,
 		State: r.host.state, Reload: r.given.Reload, Desired: r.want, Version: r.Version,
 		Known: r.known, Stored: r.res, New: r.given.First, Released: r.given.Released})
 }

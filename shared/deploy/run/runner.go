@@ -11,7 +11,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// Config holds the dependencies of runs. All but Code is required.
+// Config holds the dependencies of runs. All but Code and Sealer is required.
 type Config struct {
 	Clock     state.Clock
 	Caller    state.Caller
@@ -19,6 +19,8 @@ type Config struct {
 	Secrets   state.Secrets
 	Connector state.Connector
 	Facts     facts
+	Keeps     state.Keeps
+	Sealer    state.Sealer // nil: handlers keep no state
 	Types     *schema.Registry
 	Handlers  map[string]provider.Handler // by type name
 	Code      Code                        // runs handlers of resources; nil: none run
@@ -85,6 +87,19 @@ func (n *Runner) ownLimit(typ string, res *resource.Resource) time.Duration {
 		return 0
 	}
 	return h.CallTimeout(wantedOf(res))
+}
+
+// held returns for how long a lane is held before a call of a limit.
+func held(n *Runner, limit time.Duration) time.Duration {
+	if _, renews := n.Caller.(state.RenewingCaller); renews {
+		return min(limit, state.HeldAtOnce)
+	}
+	return limit
+}
+
+// HeldFor returns for how long a lane is held before a call for a row: see CallLimit.
+func (n *Runner) HeldFor(row *state.Row, res *resource.Resource) time.Duration {
+	return held(n, n.CallLimit(row, res))
 }
 
 // CallLimit returns how long one call for a row may take, like Executor.limit for its run. res is

@@ -12,6 +12,14 @@ import (
 // replaced immediately, so the margin only bounds the wait for holders whose death cannot be known.
 const LeaseMargin = 15 * time.Second
 
+// HeldAtOnce is the longest time for which a lease is taken or renewed, besides LeaseMargin, by a
+// process that renews leases while it calls handlers: see RenewingCaller. RenewEvery is the time
+// between two renewals.
+const (
+	HeldAtOnce = 2 * time.Minute
+	RenewEvery = 20 * time.Second
+)
+
 // Client uses the ports of a home on behalf of a process, by the conventions of the engine: it
 // retries operations that are temporarily unavailable, waits for leases, and reads rows in pages.
 type Client struct {

@@ -43,6 +43,11 @@ type Commit struct {
 	// absent ones are not an error.
 	Parameters     []Parameter
 	DropParameters []ParameterKey
+	// Keep are kept states to write, each whole. DropKept are ids whose kept states are removed
+	// before that; absent ones are not an error. A store may apply both before the rest, but never
+	// after it, and never under a stale fence.
+	Keep     []Kept
+	DropKept []resource.ID
 	// Plan means that the schedule changes: PlanSeq grows.
 	Plan bool
 	// Env, when not nil, replaces the environment when its Rev still fits; Conflict, and nothing

@@ -23,6 +23,7 @@ type State interface {
 	Leases
 	RowState
 	LogState
+	Keeps
 
 	// Commit applies c; see Commit.
 	Commit(ctx context.Context, env string, c Commit) (Committed, error)

@@ -17,6 +17,17 @@ type ConnectLimiter interface {
 	ConnectLimit(a resource.Agent) time.Duration
 }
 
+// RenewingCaller may be implemented by a Caller that can do something regularly while a call runs. The
+// lease of a lane is then renewed during a long call, and is not taken for its whole limit before.
+type RenewingCaller interface {
+	Caller
+	// CallRenewing is Call, and calls renew whenever the call has run for another period of every.
+	// If renew fails, the context of f is cancelled, and renew is not called again. CallRenewing
+	// returns after the last renew has returned.
+	CallRenewing(ctx context.Context, limit, every time.Duration,
+		renew func(ctx context.Context) error, f func(ctx context.Context)) error
+}
+
 // SecretVersions may be implemented by Secrets that can return the version of a secret without
 // reading its value. Then an export does not need permission to read the value.
 type SecretVersions interface {

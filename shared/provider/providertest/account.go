@@ -7,6 +7,7 @@ import (
 	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/redact"
+	"southbound/shared/resource"
 	"strings"
 	"sync"
 )
@@ -24,6 +25,7 @@ type account struct {
 	override diff.Change
 	// The latest choice of a provider:
 	provider, why string
+	kept          map[resource.ID][]byte
 }
 
 // saying is one output of a handler, and the call that made it. call is "" if the call is unknown.
@@ -120,6 +122,23 @@ func (a *account) choose(name, why, call string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.provider, a.why = name, why
+}
+
+// keepState records a state that a handler keeps. It may contain secrets, since it is stored sealed.
+func keepState(a *account, id resource.ID, state []byte) error {
+	if len(state) > provider.MaxKept {
+		return advise("keep less, or upload the rest",
+			"the state that is kept has %d bytes, and %d is the maximum", len(state), provider.MaxKept)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.kept == nil {
+		a.kept = map[resource.ID][]byte{}
+	}
+	if a.kept[id] = state; len(state) == 0 {
+		delete(a.kept, id)
+	}
+	return nil
 }
 
 // Override implements provider.Host.

@@ -347,6 +347,12 @@ func (e *env) act(c provider.BatchChange, state []byte) (out provider.Result, er
 	switch {
 	case done:
 		e.begun.Delete(c.Resource.ID)
+		if c.Resource.Purged {
+			err = keepState(&e.host.account, c.Resource.ID, nil) // as the engine does
+		}
+		if err != nil {
+			break
+		}
 		err = e.flush([]provider.BatchChange{c})
 	case err == nil:
 		err = checkAgain(e, c.Resource, out.Again)

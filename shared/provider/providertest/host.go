@@ -88,15 +88,22 @@ func (h *Host) of(ctx context.Context, call string, opts provider.Options) *prov
 	if opts.Known == nil {
 		opts.Known = maps.Clone(h.known[opts.ID])
 	}
+	if opts.Kept == nil {
+		opts.Kept = h.kept[opts.ID]
+	}
 	h.mu.Unlock()
-	return provider.NewContext(ctx, &hostOf{Host: h, id: opts.ID, call: call}, opts)
+	return provider.NewContext(ctx, &hostOf{Host: h, id: opts.ID, call: call, dry: opts.DryRun}, opts)
 }
+
+// Keep implements provider.Host.
+func (h *Host) Keep(_ context.Context, state []byte) error { return keepState(&h.account, "", state) }
 
 // hostOf is the host of one call for a resource.
 type hostOf struct {
 	*Host
 	id   resource.ID
 	call string // its name, "" if it is unknown
+	dry  bool
 }
 
 // Log implements provider.Host.
@@ -117,6 +124,14 @@ func (h *hostOf) Fact(name, value string) {
 		h.known[h.id] = map[string]string{}
 	}
 	h.known[h.id][name] = value
+}
+
+// Keep implements provider.Host.
+func (h *hostOf) Keep(_ context.Context, state []byte) error {
+	if h.dry {
+		return advise("keep state only where ctx.DryRun() is false", "a dry run keeps no state")
+	}
+	return keepState(&h.account, h.id, state)
 }
 
 // memory is the files of a host, by hash.

@@ -97,3 +97,64 @@ func TestCarried(t *testing.T) {
 		}
 	}
 }
+
+// recaller keeps state on the machine.
+type recaller struct{ echo }
+
+func (recaller) Keeps(provider.Resource) bool { return true }
+
+func (recaller) Create(
+	ctx *provider.Context, _ provider.CreateRequest,
+) (provider.Result, error) {
+	err := ctx.Keep([]byte("one"))
+	if err == nil {
+		err = ctx.Keep(append(ctx.Kept(), " and two"...))
+	}
+	return provider.Result{}, err
+}
+
+func (recaller) Update(
+	ctx *provider.Context, _ provider.UpdateRequest,
+) (provider.Result, error) {
+	return provider.Result{}, ctx.Keep(make([]byte, provider.MaxKept+1))
+}
+
+func (recaller) Delete(
+	ctx *provider.Context, _ provider.DeleteRequest,
+) (provider.Result, error) {
+	ctx.Fact("kept", string(ctx.Kept()))
+	return provider.Result{}, ctx.Keep(nil)
+}
+
+// TestKeep pins that a handler on a machine keeps state at the engine, and gets it in later calls.
+func TestKeep(t *testing.T) {
+	typ := echoType()
+	c, _ := pairOf(t, 0, provider.Definition{Type: typ, Handler: recaller{}})
+	h, err := Handler(typ, recaller{}, func(context.Context) (*Conn, error) { return c, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k, is := provider.As[provider.Keeper](h); !is || !k.Keeps(provider.Resource{}) {
+		t.Fatal("it keeps no state")
+	}
+	host := providertest.NewHost(nil)
+	ctx := func(dry bool) *provider.Context {
+		return host.Context(t.Context(), provider.Options{ID: "x", DryRun: dry})
+	}
+	if _, err := h.Create(ctx(true), provider.CreateRequest{}); err == nil {
+		t.Error("a dry run kept state")
+	}
+	first := ctx(false)
+	if _, err := h.Create(first, provider.CreateRequest{}); err != nil ||
+		string(first.Kept()) != "one and two" {
+		t.Errorf("kept %q, %v", first.Kept(), err)
+	}
+	if _, err := h.Update(first, provider.UpdateRequest{}); provider.ClassOf(err) != provider.Terminal {
+		t.Errorf("too much: %v", err)
+	}
+	next := ctx(false)
+	if _, err := h.Delete(next, provider.DeleteRequest{}); err != nil ||
+		next.Known("kept") != "one and two" || len(next.Kept()) != 0 {
+		t.Errorf("the next run got %q, and left %q, %v", next.Known("kept"), next.Kept(), err)
+	}
+}

@@ -32,6 +32,7 @@ type Conn struct {
 	mu      sync.Mutex
 	calls   map[uint64]*pending
 	streams map[uint64]*sender
+	keeping int // states that are being stored
 	last    uint64
 }
 
@@ -303,6 +304,12 @@ func (c *Conn) take(k kind, body []byte, n int64) error {
 			return err
 		}
 		return c.open(m)
+	case kindKeep:
+		var m keep
+		if err := unmarshal(body, &m); err != nil {
+			return err
+		}
+		return c.keep(m)
 	case kindMore:
 		var m more
 		if err := unmarshal(body, &m); err != nil {

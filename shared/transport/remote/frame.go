@@ -32,6 +32,7 @@ const (
 	kindProvider                 // machine: named, the provider that serves a run and why
 	kindOverride                 // machine: named, the change of a run
 	kindFound                    // machine: found, one thing that exists
+	kindKeep                     // machine: keep; the engine sends data without bytes when it is stored
 )
 
 const (
@@ -65,7 +66,7 @@ func (f *frameReader) next() (kind, []byte, error) {
 			WithHint("%s", hintHostile)
 	}
 	k := kind(head[4])
-	if k < kindHello || k > kindFound {
+	if k < kindHello || k > kindKeep {
 		return 0, nil, fault.New(fault.Damaged, "read frame", "a frame of the unknown kind %d", k)
 	}
 	if f.body.Cap() > 1<<20 {

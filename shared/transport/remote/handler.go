@@ -113,7 +113,7 @@ func itemOf(ctx *provider.Context, r provider.Resource) item {
 	return item{ID: string(r.ID), Agent: r.Agent, Attributes: r.Attributes, Purged: r.Purged,
 		DryRun: ctx.DryRun(), State: ctx.State(), Reload: ctx.Reloading(),
 		Version: ctx.Version(), Released: ctx.Released(), Known: ctx.Remembered(),
-		Provider: ctx.Provider()}
+		Provider: ctx.Provider(), Kept: ctx.Kept()}
 }
 
 // Read implements provider.Handler.
@@ -243,6 +243,12 @@ func (f *forwarder) Remembers(r provider.Resource) []string {
 		return nil
 	}
 	return m.Remembers(r)
+}
+
+// Keeps implements provider.Keeper: in this process, as it does not read the machine.
+func (f *forwarder) Keeps(r provider.Resource) bool {
+	k, ok := provider.As[provider.Keeper](f.h)
+	return ok && k.Keeps(r)
 }
 
 // FindCreated implements provider.Finder.

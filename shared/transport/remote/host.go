@@ -59,6 +59,39 @@ func (h *servedHost) Override(change diff.Change) {
 	h.enqueue(kindOverride, named{Call: h.call, Item: h.item, Name: string(change)})
 }
 
+// Keep implements provider.Host: it returns when the engine has stored the state.
+func (h *servedHost) Keep(ctx context.Context, state []byte) error {
+	if len(state) > provider.MaxKept {
+		return provider.Errorf(provider.Terminal,
+			"the handler keeps %d bytes, and %d is the maximum; that is a fault in it", len(state),
+			provider.MaxKept)
+	}
+	c := h.c
+	s := &stream{c: c, ctx: ctx, in: make(chan data, 1)}
+	c.mu.Lock()
+	c.last++
+	s.id = c.last
+	c.streams[s.id] = s
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.streams, s.id)
+	}()
+	if err := c.w.send(frame{kindKeep,
+		keep{Call: h.call, Item: h.item, Stream: s.id, State: state}}); err != nil {
+		return fault.Wrap(fault.Unavailable, "keep state", err)
+	}
+	select {
+	case d := <-s.in:
+		return d.Err.err()
+	case <-ctx.Done():
+		return fault.Wrap(fault.Unavailable, "keep state", context.Cause(ctx))
+	case <-c.ctx.Done():
+		return fault.Wrap(fault.Unavailable, "keep state", context.Cause(c.ctx))
+	}
+}
+
 // Cache implements provider.Host: the agent's cache on this machine, which lives as long as the
 // connection.
 func (h *servedHost) Cache() *provider.Cache { return h.cache }

@@ -19,7 +19,7 @@ import (
 
 // protocol is the version of the frames and of their contents. Two ends with different versions do
 // not communicate.
-const protocol = 2
+const protocol = 3
 
 // hello is the first frame of each end.
 type hello struct {
@@ -88,6 +88,7 @@ type item struct {
 	Known      map[string]string    `cbor:"14,keyasint,omitempty"`
 	Provider   string               `cbor:"15,keyasint,omitempty"` // that a call before has chosen for the run
 	Released   int                  `cbor:"16,keyasint,omitempty"`
+	Kept       []byte               `cbor:"17,keyasint,omitempty"`
 }
 
 type observed struct {
@@ -170,6 +171,14 @@ type named struct {
 	Name string     `cbor:"3,keyasint,omitempty"`
 	Text string     `cbor:"4,keyasint,omitempty"`
 	Diff *diff.Diff `cbor:"5,keyasint,omitempty"`
+}
+
+// keep is the state that a handler keeps of an item's resource.
+type keep struct {
+	Call   uint64 `cbor:"1,keyasint"`
+	Item   int    `cbor:"2,keyasint"`
+	Stream uint64 `cbor:"3,keyasint"`
+	State  []byte `cbor:"4,keyasint,omitempty"`
 }
 
 // open requests the bytes of a file for an item.

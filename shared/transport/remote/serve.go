@@ -290,7 +290,8 @@ func (c *served) requests(ctx context.Context, sc *servedCall) []request {
 			Attributes: m.Attributes, Purged: m.Purged}
 		host := &servedHost{c: c, call: sc.ID, item: i, cache: c.cache(m.Agent)}
 		opts := provider.Options{ID: res.ID, DryRun: m.DryRun, State: m.State, Reload: m.Reload,
-			Version: m.Version, Released: m.Released, Known: m.Known, Provider: m.Provider}
+			Version: m.Version, Released: m.Released, Known: m.Known, Provider: m.Provider,
+			Kept: m.Kept}
 		if sc.Method != callList {
 			opts.Desired = res
 		}

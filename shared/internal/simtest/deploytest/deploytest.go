@@ -77,7 +77,7 @@ func TestState(t *testing.T, open func(t *testing.T) StateHarness) {
 	}{
 		{"Env", envChecks()}, {"Versions", versionChecks()},
 		{"Agents", agentChecks()}, {"Leases", leaseChecks()},
-		{"Rows", rowChecks()}, {"Lists", listChecks()},
+		{"Rows", rowChecks()}, {"Lists", listChecks()}, {"Kept", keptChecks()},
 		{"Commit", commitChecks()}, {"Next", nextChecks()},
 		{"Wave", waveChecks()}, {"Follows", followChecks()},
 		{"Actions", actionChecks()}, {"Parameters", parameterChecks()},

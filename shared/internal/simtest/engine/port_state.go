@@ -52,6 +52,19 @@ func (s *statePort) Versions(
 		func() ([]state.Version, error) { return s.to.Versions(ctx, env, numbers...) })
 }
 
+// Kept implements state.State.
+func (s *statePort) Kept(
+	ctx context.Context, env string, ids []resource.ID,
+) ([]state.Kept, error) {
+	return read(ctx, s, "Kept", func() ([]state.Kept, error) { return s.to.Kept(ctx, env, ids) })
+}
+
+// KeptIDs implements state.State.
+func (s *statePort) KeptIDs(ctx context.Context, env string) ([]resource.ID, error) {
+	return read(ctx, s, "KeptIDs",
+		func() ([]resource.ID, error) { return s.to.KeptIDs(ctx, env) })
+}
+
 // Agents implements state.State.
 func (s *statePort) Agents(
 	ctx context.Context, env string, names ...string,

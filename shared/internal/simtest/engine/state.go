@@ -37,6 +37,7 @@ type environment struct {
 	checks     map[string]*laneChecks
 	outbox     map[string]state.Outbox
 	parameters map[state.ParameterKey]state.Parameter
+	kept       map[resource.ID]state.Kept
 	actions    map[string]state.Action
 }
 
@@ -59,6 +60,7 @@ func (s *State) touch(env string) *environment {
 			rows: map[resource.ID]*state.Row{}, checks: map[string]*laneChecks{},
 			outbox:     map[string]state.Outbox{},
 			parameters: map[state.ParameterKey]state.Parameter{},
+			kept:       map[resource.ID]state.Kept{},
 			actions:    map[string]state.Action{},
 		}
 		s.envs[env] = e
@@ -79,6 +81,22 @@ func (s *State) Env(
 	_ context.Context, env string,
 ) (state.Env, error) {
 	return s.read(env).env, nil
+}
+
+// Kept implements state.Keeps.
+func (s *State) Kept(_ context.Context, env string, ids []resource.ID) ([]state.Kept, error) {
+	var out []state.Kept
+	for _, id := range ids {
+		if k, ok := s.read(env).kept[id]; ok {
+			out = append(out, k)
+		}
+	}
+	return out, nil
+}
+
+// KeptIDs implements state.Keeps.
+func (s *State) KeptIDs(_ context.Context, env string) ([]resource.ID, error) {
+	return slices.Sorted(maps.Keys(s.read(env).kept)), nil
 }
 
 func envConflict() error {

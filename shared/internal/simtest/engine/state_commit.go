@@ -39,6 +39,12 @@ func (s *State) Commit(_ context.Context, env string, c state.Commit) (state.Com
 	for _, k := range c.DropParameters {
 		delete(e.parameters, k)
 	}
+	for _, id := range c.DropKept {
+		delete(e.kept, id)
+	}
+	for _, k := range c.Keep {
+		e.kept[k.ID] = k
+	}
 	e.check(c.Guard.Key, c.Epoch, state.Counted(c.Checked, out.Conflicts))
 	if c.Plan {
 		e.env.PlanSeq++

@@ -18,6 +18,7 @@ func (s *State) Clone() *State {
 		c := *e
 		c.versions, c.agents, c.outbox = maps.Clone(e.versions), maps.Clone(e.agents),
 			maps.Clone(e.outbox)
+		c.kept = maps.Clone(e.kept)
 		c.parameters, c.actions = maps.Clone(e.parameters), maps.Clone(e.actions)
 		c.leases = make(map[string]*state.Lease, len(e.leases))
 		for k, l := range e.leases {

@@ -1,0 +1,238 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// keeping is the kept state of the resource of one run.
+type keeping struct {
+	clock   state.Clock
+	store   func(ctx context.Context, k state.Kept) error // nil: a run that must not keep state
+	refused string                                        // the reason, if store is nil
+
+	mu    sync.Mutex // never held while a state is stored
+	plain []byte
+	own   bool // plain is stored under the id of the run
+	busy  bool // a state is being stored
+	ended bool // the calls that have this value were left behind, or the run has ended
+}
+
+// storing is how often the end of a run looks whether a state was stored.
+const storing = 5 * time.Millisecond
+
+// end refuses further states, and waits for a state that is being stored: otherwise it could replace
+// a state of a later call.
+func (k *keeping) end() {
+	if k == nil {
+		return
+	}
+	for {
+		k.mu.Lock()
+		k.ended = true
+		busy := k.busy
+		k.mu.Unlock()
+		if !busy {
+			return
+		}
+		_ = k.clock.Sleep(context.Background(), storing)
+	}
+}
+
+// follow ends the value and returns one for the calls that follow a call that was left behind.
+func (k *keeping) follow() *keeping {
+	if k == nil {
+		return nil
+	}
+	k.end()
+	return &keeping{clock: k.clock, store: k.store, refused: k.refused, plain: k.plain, own: k.own}
+}
+
+// keeps reports whether the handler of a run keeps state of its resource.
+func keeps(r *Run) bool {
+	k, ok := provider.As[provider.Keeper](r.handler)
+	return ok && k.Keeps(r.want)
+}
+
+// recallKept passes to runs the states that their handlers keep. A run whose state cannot be read
+// ends: its handler would take the thing for missing.
+func (x reader) recallKept(ctx context.Context, runs []*Run) error {
+	var ids []resource.ID
+	var asked []*Run
+	for _, r := range runs {
+		if keeps(r) {
+			asked = append(asked, r)
+			ids = append(append(ids, r.res.ID), r.host.earlier...)
+		}
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	all, err := x.Runner.Keeps.Kept(ctx, asked[0].host.env, ids)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read kept states", err)
+	}
+	of := map[resource.ID]*state.Kept{}
+	for i := range all {
+		of[all[i].ID] = &all[i]
+	}
+	for _, r := range asked {
+		x.give(ctx, r, latest(of, r.res.ID, r.host.earlier))
+	}
+	return nil
+}
+
+// latest returns the state of a resource among states: one that was kept under an earlier id of its
+// thing and has not been moved yet, the last one first, or else its own.
+func latest(
+	of map[resource.ID]*state.Kept, id resource.ID, earlier []resource.ID,
+) *state.Kept {
+	for _, from := range slices.Backward(earlier) {
+		if k := of[from]; k != nil {
+			return k
+		}
+	}
+	return of[id]
+}
+
+// give passes a kept state to a run; nil: there is none.
+func (x reader) give(ctx context.Context, r *Run, k *state.Kept) {
+	r.host.keeping = &keeping{clock: x.Runner.Clock, store: x.store(r)}
+	switch {
+	case x.Dry:
+		r.host.keeping.refused = "a dry run keeps no state"
+	case r.host.keeping.store == nil:
+		r.host.keeping.refused = "this program cannot keep state here"
+	}
+	if k == nil {
+		return
+	}
+	n := x.Runner
+	if n.Sealer == nil {
+		r.End(state.StatusFailed, provider.Terminal, "its state is sealed, and this program has no key")
+		return
+	}
+	plain, err := n.Sealer.Open(ctx, r.host.env, k.ID, k.Sealed)
+	if err != nil {
+		r.End(state.StatusFailed, classOfKey(err), hinted(err))
+		return
+	}
+	r.host.keeping.plain, r.host.keeping.own = plain, k.ID == r.res.ID
+	r.Bind(ctx)
+}
+
+// classOfKey returns the class of a failure to use a key or a sealed state.
+func classOfKey(err error) provider.Class {
+	if state.Transient(err) {
+		return provider.Retryable
+	}
+	return provider.Terminal
+}
+
+// store returns the function that stores states of a run; nil: it must not keep state.
+func (x reader) store(r *Run) func(ctx context.Context, k state.Kept) error {
+	if x.Dry || x.Keep == nil || x.Runner.Sealer == nil {
+		return nil
+	}
+	return x.Keep
+}
+
+// Keep implements provider.Host.
+func (h *host) Keep(ctx context.Context, plain []byte) error {
+	k := h.keeping
+	switch {
+	case k == nil:
+		return provider.Errorf(provider.Terminal, "the handler keeps state, and does not implement "+
+			"provider.Keeper, or its Keeps returns false for this resource; that is a fault in it")
+	case k.store == nil:
+		return provider.Errorf(provider.Terminal, "%s", k.refused)
+	case len(plain) > state.MaxKept:
+		return provider.Errorf(provider.Terminal, "the handler keeps %d bytes, and %d is the maximum; "+
+			"that is a fault in it", len(plain), state.MaxKept)
+	}
+	k.mu.Lock()
+	ended, busy := k.ended, k.busy
+	same := bytes.Equal(plain, k.plain) && (k.own || len(plain) == 0)
+	k.busy = busy || !ended && !same
+	k.mu.Unlock()
+	switch {
+	case ended:
+		return provider.Errorf(provider.Retryable, "the run of this call has ended")
+	case busy:
+		return provider.Errorf(provider.Terminal,
+			"the handler keeps two states at a time; that is a fault in it")
+	case same:
+		return nil
+	}
+	err := h.storeKept(ctx, plain)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.busy = false; err == nil {
+		k.plain, k.own = plain, true
+	}
+	return err
+}
+
+// storeKept seals and stores a state.
+func (h *host) storeKept(ctx context.Context, plain []byte) error {
+	next := state.Kept{ID: h.id, Revision: h.runner.NewID()}
+	if len(plain) > 0 {
+		var err error
+		if next.Sealed, err = h.runner.Sealer.Seal(ctx, h.env, h.id, plain); err != nil {
+			return provider.Errorf(classOfKey(err), "seal the state: %w", err)
+		}
+	}
+	if err := h.keeping.store(ctx, next); err != nil {
+		return provider.Errorf(provider.Retryable, "store the state: %w", err)
+	}
+	return nil
+}
+
+// KeepsState reports whether the handler of a type may keep states.
+func KeepsState(n *Runner, typ string) bool {
+	_, ok := provider.As[provider.Keeper](n.Handlers[typ])
+	return ok
+}
+
+// Follow returns the commit's part for a row whose thing had earlier ids: the state to write under
+// the id of the row, and the ids whose states are removed.
+func (n *Runner) Follow(
+	ctx context.Context, env string, id resource.ID, earlier []resource.ID,
+) (keep []state.Kept, drop []resource.ID, err error) {
+	all, err := n.Keeps.Kept(ctx, env, earlier)
+	if err != nil {
+		return nil, nil, fault.Wrap(fault.Unknown, "read kept states", err)
+	}
+	of := map[resource.ID]*state.Kept{}
+	for i := range all {
+		of[all[i].ID], drop = &all[i], append(drop, all[i].ID)
+	}
+	k := latest(of, "", earlier)
+	if k == nil {
+		return nil, nil, nil
+	}
+	own, err := n.Keeps.Kept(ctx, env, []resource.ID{id})
+	if err != nil {
+		return nil, nil, fault.Wrap(fault.Unknown, "read kept states", err)
+	}
+	if len(own) > 0 && own[0].Revision > k.Revision { // this run has kept another one since
+		return nil, drop, nil
+	}
+	plain, err := n.Sealer.Open(ctx, env, k.ID, k.Sealed)
+	if err != nil { // a person may restore the key; the state keeps its id until then
+		return nil, nil, err
+	}
+	next := state.Kept{ID: id, Revision: n.NewID()}
+	if next.Sealed, err = n.Sealer.Seal(ctx, env, id, plain); err != nil {
+		return nil, nil, err
+	}
+	return []state.Kept{next}, drop, nil
+}

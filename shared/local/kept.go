@@ -1,0 +1,62 @@
+package local
+
+import (
+	"context"
+
+	"zombiezen.com/go/sqlite"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/resource"
+)
+
+// Kept implements state.Keeps.
+func (h *Home) Kept(ctx context.Context, env string, ids []resource.ID) ([]state.Kept, error) {
+	var out []state.Kept
+	err := h.read(ctx, "read kept states", func(c *sqlite.Conn) error {
+		out = nil
+		for _, id := range ids {
+			if err := query(c, "SELECT rev, body FROM kept WHERE env = ? AND id = ?",
+				func(s *sqlite.Stmt) error {
+					out = append(out, state.Kept{ID: id, Revision: s.ColumnText(0),
+						Sealed: columnBytes(s, 1)})
+					return nil
+				}, env, string(id)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// KeptIDs implements state.Keeps.
+func (h *Home) KeptIDs(ctx context.Context, env string) ([]resource.ID, error) {
+	var out []resource.ID
+	err := h.read(ctx, "list kept states", func(c *sqlite.Conn) error {
+		out = nil
+		return query(c, "SELECT id FROM kept WHERE env = ? ORDER BY id",
+			func(s *sqlite.Stmt) error {
+				out = append(out, resource.ID(s.ColumnText(0)))
+				return nil
+			}, env)
+	})
+	return out, err
+}
+
+// keep writes and removes kept states.
+func (t *tx) keep() error {
+	for _, id := range t.in.DropKept {
+		if err := query(t.c, "DELETE FROM kept WHERE env = ? AND id = ?", nil, t.env,
+			string(id)); err != nil {
+			return err
+		}
+	}
+	for i := range t.in.Keep {
+		k := &t.in.Keep[i]
+		if err := query(t.c, "INSERT OR REPLACE INTO kept (env, id, rev, body) VALUES (?, ?, ?, ?)",
+			nil, t.env, string(k.ID), k.Revision, k.Sealed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
