@@ -21,7 +21,7 @@ var layers = [][]string{
 		"shared/internal/pyregexp", "shared/buildtest", "localstack/server", "shared/console/layout"},
 	{"shared/child", "shared/resource", "shared/platform", "shared/aws/awserr",
 		"shared/schema/internal/puppet"},
-	{"shared/schema", "shared/service/lifecycle"},
+	{"shared/schema", "shared/service/lifecycle", "shared/internal/secretsource"},
 	{"shared/service/definition"},
 	{"shared/service/inventory"},
 	{"shared/service/callback"},

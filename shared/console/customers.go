@@ -11,6 +11,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/console/form"
+	"southbound/shared/resource"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/orders"
@@ -127,12 +128,7 @@ func allScalar(list []any) ([]string, bool) {
 
 // isReference reports whether a text names the source of a secret.
 func isReference(s string) bool {
-	for _, kind := range []string{"env:", "file:", "ssm:", "secretsmanager:"} {
-		if rest, is := strings.CutPrefix(s, kind); is && rest != "" && !strings.Contains(rest, " ") {
-			return true
-		}
-	}
-	return false
+	return !strings.Contains(s, " ") && resource.CheckSecret(s) == ""
 }
 
 // indented returns a value as JSON, or as text if it is one.

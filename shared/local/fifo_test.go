@@ -25,7 +25,7 @@ func TestSecretInAPipe(t *testing.T) {
 		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err = ReadSecret(resource.Secret{Source: "file:" + pipe})
+		_, err = readSource(resource.Secret{Source: "file:" + pipe})
 		if !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", pipe, err)
 		}
@@ -43,7 +43,7 @@ func TestSecretInAPipe(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := fmt.Sprintf(form, out.Fd())
-		got, err := ReadSecret(resource.Secret{Source: "file:" + path})
+		got, err := readSource(resource.Secret{Source: "file:" + path})
 		if err != nil || got != "handed on\n" {
 			t.Errorf("%s: %q, %v", path, got, err)
 		}

@@ -8,7 +8,7 @@
 //	Files      state.Files: written to a temporary name, synced, renamed, before the commit
 //	Notifier   lanes with work, in this process
 //	Runner     serves notified lanes with the engine's RunLane
-//	Secrets    values from the environment and from files
+//	Secrets    values from variables, files and the other sources of a machine
 //
 // Instances, Definitions and Callbacks store services in the same database. A database with another
 // layout is rejected (layout). See docs/design/embedded.md.
@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -56,7 +57,12 @@ type Home struct {
 	waves   map[waveKey]*seenChecks
 
 	versions knownVersions
+	clients  atomic.Bool // see ForClients
 }
+
+// ForClients notes that documents come from clients of this process from now on. Their secrets run
+// commands only if the variable SOUTHBOUND_SECRET_COMMANDS permits it.
+func (h *Home) ForClients() { h.clients.Store(true) }
 
 // Open opens the data directory dir, and creates it if it is missing. Its errors are of the kinds
 // Foreign, Damaged, Denied and Full. With any of them, the directory is unchanged.

@@ -2,7 +2,6 @@ package local
 
 import (
 	"cmp"
-	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -17,56 +16,37 @@ import (
 	"sync"
 
 	"southbound/shared/fault"
-	"southbound/shared/resource"
+	"southbound/shared/internal/secretsource/command"
 )
 
-// Secrets resolves secrets from the environment and from files.
+// Secrets resolves the secrets of this machine. It implements state.Secrets and
+// state.SecretVersions. Any number of goroutines may use it.
 type Secrets struct {
-	keyFile string
+	home    *Home  // nil: versions are unknown
+	keyFile string // of the home
 	once    sync.Once
 	key     []byte
 	err     error
+	memory  memory
+	command command.Reader
 }
 
 // Secrets returns the resolver of this home. The versions of secrets are keyed hashes of their
 // values. The key stays in the data directory, so a reader of the state alone learns nothing about
 // the values from the versions.
-func (h *Home) Secrets() *Secrets { return &Secrets{keyFile: filepath.Join(h.Dir, "key")} }
+func (h *Home) Secrets() *Secrets {
+	return &Secrets{home: h, keyFile: filepath.Join(h.Dir, "key")}
+}
 
 const maxSecret = 1 << 20 // bytes
 
-// Resolve implements state.Secrets.
-func (s *Secrets) Resolve(
-	_ context.Context, ref resource.Secret,
-) (value, version string, err error) {
-	if value, err = ReadSecret(ref); err != nil {
-		return "", "", err
+func readVariable(name string) (string, error) {
+	v, ok := os.LookupEnv(name)
+	if !ok {
+		return "", fault.New(fault.NotFound, "resolve secret",
+			"the environment variable %s is not set", name)
 	}
-	version, err = s.version(ref.Source, value)
-	return value, version, err
-}
-
-// ReadSecret returns the value of a secret of this machine. Its errors are those of Resolve.
-func ReadSecret(ref resource.Secret) (value string, err error) {
-	scheme, name, _ := strings.Cut(ref.Source, ":")
-	switch scheme {
-	case "env":
-		v, ok := os.LookupEnv(name)
-		if !ok {
-			return "", fault.New(fault.NotFound, "resolve secret",
-				"the environment variable %s is not set", name)
-		}
-		value = v
-	case "file":
-		if value, err = readSecret(name); err != nil {
-			return "", err
-		}
-	default:
-		return "", fault.New(fault.Unsupported, "resolve secret",
-			"secrets of %q cannot be read on one machine", scheme).
-			WithHint("use env:NAME or file:PATH; ssm and secretsmanager are for the AWS home")
-	}
-	return value, nil
+	return v, nil
 }
 
 func readSecret(name string) (string, error) {

@@ -10,14 +10,18 @@ import (
 // returns "" if the item is valid.
 func CheckCover(source string) string {
 	scheme, name, _ := strings.Cut(source, ":")
+	if _, known := SecretSourceOf(source); !known {
+		return "does not begin with " + schemes()
+	}
 	switch scheme {
-	case "env", "ssm", "secretsmanager":
 	case "file":
 		if !cleanPath(strings.TrimSuffix(name, "/")) {
 			return "is no clean absolute path below /"
 		}
-	default:
-		return "does not begin with env:, file:, ssm: or secretsmanager:"
+	case "command":
+		if checkCommand(name) != "" {
+			return "is no command"
+		}
 	}
 	if strings.Trim(name, "/_") == "" {
 		return "allows every name"
@@ -38,17 +42,44 @@ func Covers(item, source string) bool {
 	if !begins {
 		return false
 	}
-	scheme, name, _ := strings.Cut(source, ":")
-	switch scheme {
-	case "env":
-		return rest == "" || strings.HasSuffix(item, "_")
-	case "file":
-		return cleanPath(name) && below(item, rest, "")
-	case "ssm":
-		return local(name) && below(item, rest, ":")
-	default:
-		return local(name) && below(item, rest, "#")
+	kind, known := SecretSourceOf(source)
+	return known && kind.covers(item, source, rest)
+}
+
+// coversVariable is the rule for names of variables.
+func coversVariable(item, _, rest string) bool { return rest == "" || strings.HasSuffix(item, "_") }
+
+// coversFile is the rule for paths of files.
+func coversFile(item, source, rest string) bool {
+	return cleanPath(nameOf(source)) && below(item, rest, "")
+}
+
+// coversVersioned is the rule for names that may end with :VERSION.
+func coversVersioned(item, source, rest string) bool {
+	return local(nameOf(source)) && below(item, rest, ":")
+}
+
+// coversSelected is the rule for names that may end with #MEMBER.
+func coversSelected(item, source, rest string) bool {
+	return local(nameOf(source)) && below(item, rest, "#")
+}
+
+// coversWhole is the rule for sources of which an item allows only itself.
+func coversWhole(_, _, rest string) bool { return rest == "" }
+
+func nameOf(source string) string {
+	_, name, _ := strings.Cut(source, ":")
+	return name
+}
+
+// schemes returns the beginnings of all sources: "env:, file: or ...".
+func schemes() string {
+	var out []string
+	for _, s := range SecretSources() {
+		out = append(out, s.Scheme+":")
 	}
+	last := len(out) - 1
+	return strings.Join(out[:last], ", ") + " or " + out[last]
 }
 
 // below reports whether the rest of a name after an item begins a new element. The selector is the

@@ -59,6 +59,11 @@ func TestCovers(t *testing.T) {
 		{"secretsmanager:shop#key", "secretsmanager:shop#key2", false},
 		{"secretsmanager:shop", "secretsmanager:shopping", false},
 		{"secretsmanager:shop/", "secretsmanager:shop/../bank", false},
+
+		{"command:pass show shop", "command:pass show shop", true},
+		{"command:pass show shop", "command:pass show shop/token", false},
+		{"command:pass show shop/", "command:pass show shop/token", false},
+		{"command:pass", "command:pass show bank", false},
 	} {
 		if got := resource.Covers(test.item, test.source); got != test.want {
 			t.Errorf("%s covers %q: %v", test.item, test.source, got)
@@ -79,6 +84,9 @@ func TestCheckCover(t *testing.T) {
 		"env:_":                 "allows every name",
 		"ssm:/":                 "allows every name",
 		"secretsmanager:":       "allows every name",
+		"command:pass show a":   "",
+		"command:":              "is no command",
+		"command:sh -c 'id'":    "is no command",
 		"file:":                 "no clean absolute path",
 		"file:/":                "no clean absolute path",
 		"file:secrets/":         "no clean absolute path",

@@ -86,7 +86,7 @@ type File struct {
 // Secret refers to a value that is resolved where the handler runs, and that is never stored or
 // shown.
 type Secret struct {
-	Source  string // "env:NAME", "file:PATH", "ssm:/name", "secretsmanager:id"
+	Source  string // "env:NAME"; see SecretSources
 	Version string // "" until known; part of the intent
 }
 

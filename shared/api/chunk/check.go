@@ -71,15 +71,10 @@ func checkReferences(v any) error {
 	for _, ref := range resource.References(v) {
 		switch r := ref.(type) {
 		case resource.Secret:
-			scheme, name, _ := strings.Cut(r.Source, ":")
-			switch scheme {
-			case "env", "file", "ssm", "secretsmanager":
-			default:
-				name = ""
-			}
-			if name == "" { // the value may be the secret itself, so the error omits it
+			// the value may be the secret itself, so the error omits it
+			if hint := resource.CheckSecret(r.Source); hint != "" {
 				return fault.New(fault.Invalid, "", "this is not a source of a secret").
-					WithHint("write env:NAME, file:PATH, ssm:/name or secretsmanager:id")
+					WithHint("%s", hint)
 			}
 		case resource.Fact:
 			if _, err := resource.ParseID(string(r.Of)); err != nil {

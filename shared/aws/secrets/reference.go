@@ -16,7 +16,7 @@ import (
 const (
 	schemeSSM     = "ssm"
 	schemeManager = "secretsmanager"
-	schemeMachine = "machine" // env: and file:
+	schemeMachine = "machine" // env:, file: and others, see resource.SecretSource
 )
 
 // reference is a parsed reference to a secret.
@@ -50,17 +50,18 @@ func pattern(expr string) func() *regexp.Regexp {
 // secretsmanager:ID#KEY.
 func parse(ref resource.Secret) (reference, error) {
 	scheme, rest, _ := strings.Cut(ref.Source, ":")
-	switch scheme {
-	case "env", "file":
+	kind, _ := resource.SecretSourceOf(ref.Source)
+	switch {
+	case kind.Machine:
 		return reference{scheme: schemeMachine}, nil
-	case schemeSSM:
+	case scheme == schemeSSM:
 		return parseParameter(rest, ref.Version)
-	case schemeManager:
+	case scheme == schemeManager:
 		return parseManaged(rest, ref.Version)
 	}
 	return reference{}, fault.New(fault.Unsupported, "resolve secret", "there are no secrets of %q",
 		scheme).
-		WithHint("there are env:NAME, file:PATH, ssm:/name and secretsmanager:id")
+		WithHint("write %s", resource.SecretForms())
 }
 
 func parseParameter(name, version string) (reference, error) {

@@ -24,7 +24,7 @@ type Config struct {
 	// that a process without such secrets needs no credentials. If it is nil, the SDK's default is
 	// used.
 	Load func(ctx context.Context) (aws.Config, error)
-	// Machine resolves env: and file:. If it is nil, they are rejected, as in a function, which has
+	// Machine resolves the secrets of a machine, such as env: and file:. If it is nil, they are rejected, as in a function, which has
 	// no machine of its own.
 	Machine state.Secrets
 	// Keep is how long values are cached; 0: five minutes. The number of the newest version is
@@ -138,6 +138,9 @@ func (s *Secrets) Version(ctx context.Context, ref resource.Secret) (string, err
 	if r.scheme == schemeMachine {
 		if s.config.Machine == nil {
 			return "", notHere(ref)
+		}
+		if machine, ok := s.config.Machine.(state.SecretVersions); ok {
+			return machine.Version(ctx, ref)
 		}
 		if ref.Version != "" {
 			return ref.Version, nil

@@ -205,7 +205,7 @@ func (p *Planner) ValidateCommand() *cobra.Command {
 		Use: "validate PATH", Short: "Check documents offline",
 		Long: "validate checks the documents under PATH as an export does. It needs no data " +
 			"directory and no secrets. With --secrets it also checks that secrets of this " +
-			"machine (env:, file:) are set. With --partial, requirements may name resources " +
+			"machine (env:, file:, command:) can be read. With --partial, requirements may name resources " +
 			"outside of the documents.",
 		Example: "  southbound validate .\n  southbound validate teams/a --partial\n" +
 			"  southbound validate . --secrets\n  southbound validate . --json",
@@ -222,8 +222,7 @@ func (p *Planner) ValidateCommand() *cobra.Command {
 			problems := in.Check(in.Model)
 			if secrets && home.Pick(p.API, "SOUTHBOUND_API", project.API, "") == "" { // else the server knows
 				problems = append(problems, in.Model.UnsetSecrets(func(ref resource.Secret) error {
-					_, err := local.ReadSecret(ref)
-					return err
+					return local.CheckSecret(cmd.Context(), ref)
 				})...)
 			}
 			if err := problems.Err(); err != nil {

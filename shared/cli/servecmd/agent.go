@@ -145,8 +145,9 @@ func (a *AgentRunner) openRunner(
 		// it has access to the key for the versions of secrets
 		return nil, fault.Wrap(fault.Unavailable, "make data directory", err)
 	}
-	c.Definitions, c.Packs, c.Log, c.Machine = a.Definitions, a.Packs, log,
-		(&local.Home{Dir: a.Data}).Secrets()
+	own := &local.Home{Dir: a.Data}
+	own.ForClients()
+	c.Definitions, c.Packs, c.Log, c.Machine = a.Definitions, a.Packs, log, own.Secrets()
 	c.Connector = a.Conns.Connector
 	return stack.Open(ctx, *c)
 }

@@ -109,6 +109,7 @@ func (s *HomeServer) stopsRunning(ctx context.Context) func() {
 
 // serveAPI serves the API, and all environments, until ctx ends.
 func (s *HomeServer) serveAPI(ctx context.Context, f serveFlags) error {
+	s.Own.ForClients()
 	token, err := makeToken(filepath.Join(s.Data, home.TokenFile))
 	if err != nil {
 		return err

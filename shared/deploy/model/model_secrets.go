@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -19,7 +18,7 @@ func (m *Model) UnsetSecrets(lookup func(resource.Secret) error) diag.Problems {
 	find := func(ref resource.Secret) error {
 		err, asked := known[ref]
 		if !asked {
-			if err = lookup(ref); !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Invalid) {
+			if err = lookup(ref); !isUnset(ref, err) {
 				err = nil
 			}
 			known[ref] = err
@@ -58,9 +57,46 @@ func (m *Model) HasSecrets() bool {
 	return has
 }
 
+// isUnset reports whether an error means that a secret does not exist, and not only that this
+// process cannot read it. A source that needs settings is read by the process that runs the
+// handlers; if this process may read it at all, it is that process, so any error counts.
+func isUnset(ref resource.Secret, err error) bool {
+	switch fault.KindOf(err) {
+	case fault.NotFound, fault.Invalid:
+		return true
+	case fault.Unsupported, fault.Canceled:
+		return false
+	}
+	kind, _ := resource.SecretSourceOf(ref.Source)
+	return err != nil && kind.Setup
+}
+
+// HasSetupSecrets reports whether a model refers to a secret whose source needs settings of the
+// process that reads it, see resource.SecretSource.
+func (m *Model) HasSetupSecrets() bool {
+	in := func(v any) bool {
+		return slices.ContainsFunc(SecretsAmong(resource.References(v)),
+			func(ref resource.Secret) bool {
+				kind, _ := resource.SecretSourceOf(ref.Source)
+				return kind.Setup
+			})
+	}
+	for i := range m.Resources {
+		for _, v := range m.Resources[i].Attributes {
+			if in(v) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(m.Agents, func(a resource.Agent) bool { return in(a.Options) })
+}
+
 func unset(ref resource.Secret, err error, at diag.Pos, id, attribute string) diag.Problem {
 	hint := "set the secret where this command runs, or name another"
-	if scheme, _, _ := strings.Cut(ref.Source, ":"); scheme != "env" && scheme != "file" {
+	switch kind, _ := resource.SecretSourceOf(ref.Source); {
+	case kind.Setup && fault.HintOf(err) != "":
+		hint = fault.HintOf(err)
+	case !kind.Machine || kind.Setup:
 		hint = "make the secret where this command looks for it, or name another"
 	}
 	return diag.Problem{

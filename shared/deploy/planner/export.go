@@ -109,6 +109,9 @@ func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, 
 	if problems := pl.validateExport(x); len(problems) > 0 {
 		return out, problems.Err()
 	}
+	if problems := checkSetup(x.Model, pl.secretExists(ctx)); len(problems) > 0 {
+		return out, problems.Err()
+	}
 	uploaded, err := pl.upload(ctx, env, x.Model)
 	if err != nil {
 		return out, err

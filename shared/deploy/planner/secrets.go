@@ -5,6 +5,7 @@ import (
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
 	"southbound/shared/resource"
 )
 
@@ -33,6 +34,20 @@ func (pl *Config) prefetchVersions(ctx context.Context, refs []any) {
 			b.Prefetch(ctx, secrets, false)
 		}
 	}
+}
+
+// checkSetup returns a problem for each secret of a model that this process cannot read because its
+// source is not set up. Secrets of other sources may be set later. exists is secretExists.
+func checkSetup(m *model.Model, exists func(resource.Secret) error) diag.Problems {
+	if !m.HasSetupSecrets() {
+		return nil
+	}
+	return m.UnsetSecrets(func(ref resource.Secret) error {
+		if kind, _ := resource.SecretSourceOf(ref.Source); !kind.Setup {
+			return nil
+		}
+		return exists(ref)
+	})
 }
 
 // secretExists returns a function that returns an error if a secret does not exist.

@@ -40,7 +40,7 @@ func (pl *Planner) exportSince(
 		return out, err
 	}
 	x.Model = x.Model.Clone()
-	if mending || !pl.changesAlone(x) {
+	if mending || x.Model.HasSetupSecrets() || !pl.changesAlone(x) {
 		return Exported{}, ErrWhole
 	}
 	uploaded, err := pl.upload(ctx, env, x.Model)

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"strings"
 
 	"southbound/shared/resource"
 )
@@ -81,15 +80,9 @@ func (t *taker) formText(n *node) string {
 
 func (t *taker) secret(n, version *node) any {
 	s := resource.Secret{Source: t.formText(n)}
-	scheme, name, _ := strings.Cut(s.Source, ":")
-	switch scheme {
-	case "env", "file", "ssm", "secretsmanager":
-	default:
-		name = ""
-	}
-	if s.Source != "" && name == "" { // the text may be the secret itself, so it is not shown
-		t.add(n.at, "write env:NAME, file:PATH, ssm:/name or secretsmanager:id",
-			"this is not a source of a secret")
+	// the text may be the secret itself, so it is not shown
+	if hint := resource.CheckSecret(s.Source); s.Source != "" && hint != "" {
+		t.add(n.at, hint, "this is not a source of a secret")
 	}
 	if version == nil {
 		return s

@@ -8,6 +8,7 @@ import (
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/std"
 	"southbound/shared/lang/types"
+	"southbound/shared/resource"
 )
 
 // kind is a form of a value in documents. It is the name of the member that identifies the form.
@@ -71,7 +72,7 @@ func Plugins() []eval.Plugin {
 		{
 			Name: Namespace + "::secret", Result: "reference", Call: secret,
 			Doc: "Returns a secret, which is looked up where it is needed and never stored: " +
-				"source is env:NAME, file:PATH, ssm:/name or secretsmanager:id. within: the " +
+				"source is " + resource.SecretForms() + ". within: the " +
 				"sources that a computed source may be, such as env:APP_ (an item that ends with " +
 				"_ allows all variables that begin with it) or file:/srv/secrets/ (all files " +
 				"below it). In a model for orders, a computed source needs it.",

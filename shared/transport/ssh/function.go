@@ -1,8 +1,6 @@
 package ssh
 
 import (
-	"strings"
-
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -13,9 +11,10 @@ import (
 // Such data are files, ssh-agent, a user with keys and known hosts, and secrets of the machine.
 func ByRunner(options map[string]any) bool {
 	for _, ref := range resource.References(options) {
-		if s, ok := ref.(resource.Secret); ok &&
-			(strings.HasPrefix(s.Source, "env:") || strings.HasPrefix(s.Source, "file:")) {
-			return true
+		if s, ok := ref.(resource.Secret); ok {
+			if kind, _ := resource.SecretSourceOf(s.Source); kind.Machine {
+				return true
+			}
 		}
 	}
 	if options["runner"] == true || hopByRunner(options) {

@@ -1,0 +1,55 @@
+package resource_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"southbound/shared/resource"
+)
+
+// TestCheckSecret pins which texts are sources of secrets, and that advice never shows the text,
+// which may be the secret.
+func TestCheckSecret(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		"env:A": "", "file:/a b": "", "ssm:/a:3": "", "secretsmanager:a#b": "",
+		"command:pass show a": "", `command:["sh", "-c", "pass a | head -1"]`: "",
+
+		"hunter2":                      "write env:NAME, file:PATH",
+		"":                             "write env:NAME, file:PATH",
+		"env:":                         "or secretsmanager:id",
+		"hunter2:x":                    "or secretsmanager:id",
+		"ENV:A":                        "or secretsmanager:id",
+		"command:":                     "write env:NAME",
+		"command:  ":                   "no shell reads the command",
+		"command:hunter2 | head":       "no shell reads the command",
+		"command:sh -c 'hunter2'":      "no shell reads the command",
+		"command:echo $hunter2":        "no shell reads the command",
+		`command:["hunter2"`:           "as a JSON list of texts",
+		`command:[]`:                   "as a JSON list of texts",
+		`command:[""]`:                 "as a JSON list of texts",
+		`command:["hunter2", 1]`:       "as a JSON list of texts",
+		"command:[\"hunter2\\u0000\"]": "as a JSON list of texts",
+	} {
+		got := resource.CheckSecret(source)
+		if (got == "") != (want == "") || !strings.Contains(got, want) ||
+			strings.Contains(got, "hunter2") {
+			t.Errorf("%q: %q, want %q", source, got, want)
+		}
+	}
+}
+
+// TestSecretCommand pins the words of commands.
+func TestSecretCommand(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string][]string{
+		"pass  show a/b ":            {"pass", "show", "a/b"},
+		` ["sh", "-c", "a 'b' $c"] `: {"sh", "-c", "a 'b' $c"},
+		`["a", ""]`:                  {"a", ""},
+	} {
+		if got, hint := resource.SecretCommand(source); hint != "" || !slices.Equal(got, want) {
+			t.Errorf("%q: %q, %s", source, got, hint)
+		}
+	}
+}
