@@ -207,7 +207,7 @@ func TestAnswers(t *testing.T) {
 		}))
 		var sessions conn.Sessions
 		options := m{"url": server.URL, "token": "s3cr3t-token", "retry": int64(0)}
-		own, err := sessions.Connect(t.Context(), options, options)
+		own, err := sessions.Connect(t.Context(), options, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +244,7 @@ func TestNames(t *testing.T) {
 	var sessions conn.Sessions
 	defer sessions.Close()
 	options := m{"url": server.URL + "/api"}
-	c, err := sessions.Connect(t.Context(), options, options)
+	c, err := sessions.Connect(t.Context(), options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func (s *chooses) connect(t *testing.T, more m) *conn.Conn {
 	for k, v := range more {
 		options[k] = v
 	}
-	c, err := sessions.Connect(t.Context(), options, options)
+	c, err := sessions.Connect(t.Context(), options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func pagesOf(t *testing.T, asked *int) *conn.Conn {
 	sessions := &conn.Sessions{}
 	t.Cleanup(func() { _ = sessions.Close() })
 	options := m{"url": server.URL, "retry": int64(0)}
-	c, err := sessions.Connect(t.Context(), options, options)
+	c, err := sessions.Connect(t.Context(), options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func numbered(t *testing.T) (*conn.Conn, map[string]m) {
 	sessions := &conn.Sessions{}
 	t.Cleanup(func() { _ = sessions.Close() })
 	options := m{"url": server.URL, "retry": int64(0)}
-	c, err := sessions.Connect(t.Context(), options, options)
+	c, err := sessions.Connect(t.Context(), options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

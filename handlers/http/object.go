@@ -194,7 +194,7 @@ func validate(attrs map[string]any) []diag.Problem {
 			if slices.Contains(v.names, n) || n == "id" || n == bodyName {
 				v.bad(from, "choose another name", "%q is taken", n)
 			}
-			if _, secret := m[n].(resource.Secret); from == "secrets" && !secret {
+			if from == "secrets" && !provider.HasSecret(m[n]) {
 				v.bad(from,
 					`write {secret: "env:NAME"}, or name it in vars if everybody may see it`,
 					"the value of %q stands in the document", n)

@@ -31,7 +31,7 @@ func TestGateway(t *testing.T) {
 		"SignedHeaders=host, Signature=0"
 	options := m{"url": server.URL(server.MiniStack), "headers": m{"Authorization": who},
 		"retry": int64(2)}
-	c, err := sessions.Connect(t.Context(), options, options)
+	c, err := sessions.Connect(t.Context(), options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

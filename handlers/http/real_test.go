@@ -109,7 +109,7 @@ func TestAlertmanager(t *testing.T) {
 	var sessions conn.Sessions
 	defer sessions.Close()
 	options := m{"url": base, "retry": int64(2)}
-	c, err := sessions.Connect(t.Context(), options, options)
+	c, err := sessions.Connect(t.Context(), options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

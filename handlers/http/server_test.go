@@ -56,7 +56,7 @@ func (s *items) connect(t *testing.T, options map[string]any) *conn.Conn {
 	sessions := &conn.Sessions{}
 	all := map[string]any{"url": s.URL + "/v1", "token": "s3cr3t-token"}
 	maps.Copy(all, options)
-	c, err := sessions.Connect(t.Context(), all, all)
+	c, err := sessions.Connect(t.Context(), all, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

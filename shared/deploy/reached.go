@@ -194,8 +194,5 @@ func optionText(v any) string {
 
 // holdsSecret reports whether the value of an option refers to a secret.
 func holdsSecret(v any) bool {
-	return slices.ContainsFunc(resource.References(v), func(ref any) bool {
-		_, is := ref.(resource.Secret)
-		return is
-	})
+	return resource.HasSecret(v)
 }

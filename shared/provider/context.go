@@ -312,10 +312,5 @@ func (c *Context) Secret(value string) { c.host.Secret(value) }
 
 // HasSecret reports whether a value contains a reference to a secret, for Validate of a type.
 func HasSecret(v any) bool {
-	for _, ref := range resource.References(v) {
-		if _, ok := ref.(resource.Secret); ok {
-			return true
-		}
-	}
-	return false
+	return resource.HasSecret(v)
 }

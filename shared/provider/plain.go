@@ -78,7 +78,7 @@ func (p *plainer) value(v any, depth int) any {
 	}
 	switch v := v.(type) {
 	case nil, bool, string, int64, resource.File, resource.Secret, resource.Parameter,
-		resource.Fact:
+		resource.Fact, resource.Text:
 		return v
 	case int:
 		return int64(v)

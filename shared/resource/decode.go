@@ -170,8 +170,24 @@ func (d *decoder) object(depth int, literal bool) any {
 		return nil
 	case form:
 		return d.reference(m, wrapped)
+	case !literal && textForm(m):
+		return d.text(m)
 	}
 	return m
+}
+
+// text returns the text of parts that a map represents. Without references, the map is data: bodies
+// that are older than this form hold such maps.
+func (d *decoder) text(m map[string]any) any {
+	parts, _ := m["text"].([]any)
+	if len(References(parts)) == 0 {
+		return m
+	}
+	v, err := NewText(parts...)
+	if err != nil {
+		d.fail("a text has a part that cannot stand in it, or is too long")
+	}
+	return v
 }
 
 // reference returns the reference that a map with reference names represents.
@@ -183,6 +199,9 @@ func (d *decoder) reference(m map[string]any, wrapped bool) any {
 	size, sized := m["size"].(int64)
 	if wrapped && len(m) == 1 {
 		literal, _ := m["value"].(map[string]any)
+		if textForm(literal) {
+			return literal
+		}
 		for k := range literal {
 			if formKey(k) {
 				return literal

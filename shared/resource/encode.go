@@ -31,8 +31,8 @@ const (
 // units of their names. Texts are escaped as in RFC 8785, without Unicode normalization. Integers
 // are exact at any size. A float has its shortest form, always with a fraction or an exponent; -0
 // is written -0.0. References have the forms used in documents. A literal map with the name of a
-// reference form (file, secret, parameter, fact, value) is wrapped in {"value": ...}. DecodeValue
-// is the inverse.
+// reference form (file, secret, parameter, fact, value), or with a list named text as its only
+// member, is wrapped in {"value": ...}. DecodeValue is the inverse.
 //
 // CanonicalValue returns fault.Invalid for NaN, infinities, text that is not UTF-8, more than
 // MaxDepth levels, incomplete references, and Go types that are not values.
@@ -100,10 +100,38 @@ func appendReference(b []byte, v any) ([]byte, error) {
 		if err == nil {
 			b, err = appendString(append(b, `,"of":`...), string(v.Of))
 		}
+	case Text:
+		b, err = appendText(b, v)
 	default:
 		return b, fault.New(fault.Invalid, "encode value", "a %T is not a value", v)
 	}
 	return append(b, '}'), err
+}
+
+// appendText appends the form of a text without its last brace.
+func appendText(b []byte, t Text) ([]byte, error) {
+	if len(References(t)) == 0 {
+		return b, notValue("a text of parts without a reference")
+	}
+	b = append(b, `{"text":[`...)
+	for i, p := range t.Parts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var err error
+		switch p := p.(type) {
+		case string:
+			b, err = appendString(b, p)
+		case Secret, Parameter, Fact:
+			b, err = appendReference(b, p)
+		default:
+			err = notValue("a text with " + kindOf(p))
+		}
+		if err != nil {
+			return b, err
+		}
+	}
+	return append(b, ']'), nil
 }
 
 func validHash(s string) bool {
@@ -113,6 +141,12 @@ func validHash(s string) bool {
 		}
 	}
 	return len(s) == 2*sha256.Size
+}
+
+// textForm reports whether a map could be mistaken for a Text: its only member is a list of parts.
+func textForm(m map[string]any) bool {
+	_, list := m["text"].([]any)
+	return list && len(m) == 1
 }
 
 // formKey reports whether a map with this key could be mistaken for a reference.
@@ -188,7 +222,7 @@ func tooDeep() error {
 func appendMap(b []byte, m map[string]any, s style, depth int, wrap bool) ([]byte, error) {
 	var room [16]string
 	keys := room[:0]
-	literal := false
+	literal := wrap && textForm(m)
 	for k := range m {
 		literal = literal || wrap && formKey(k)
 		keys = append(keys, k)

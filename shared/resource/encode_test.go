@@ -291,6 +291,8 @@ func randomValue(rng *rand.Rand, depth int) any {
 		return File{someHash, rng.Int64()}
 	case n == 7:
 		return Secret{"env:A", text()}
+	case n == 8 && depth > 2:
+		return Text{[]any{"a" + text(), Secret{"env:A", ""}, Fact{"f", "x::Y[a,n=v]"}}}
 	case n == 8:
 		return []any{Parameter{"p"}, Fact{"f", "x::Y[a,n=v]"}}
 	case n == 9 || depth == 0:

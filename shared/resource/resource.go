@@ -74,8 +74,8 @@ type Agent struct {
 }
 
 // The values of attributes are nil, bool, string, int64, *big.Int (only beyond int64), float64
-// (finite), []any, map[string]any, and the references below, nested up to MaxDepth. Copies of a
-// resource share their values, which must not be modified in place.
+// (finite), []any, map[string]any, Text, and the references below, nested up to MaxDepth. Copies of
+// a resource share their values, which must not be modified in place.
 
 // File refers to uploaded bytes.
 type File struct {

@@ -29,6 +29,9 @@ func Equal(a, b any) bool {
 	case []any:
 		b, ok := b.([]any)
 		return ok && slices.EqualFunc(a, b, Equal)
+	case Text:
+		b, ok := b.(Text)
+		return ok && slices.EqualFunc(a.Parts, b.Parts, Equal)
 	case map[string]any:
 		b, ok := b.(map[string]any)
 		if !ok || len(a) != len(b) {
@@ -66,35 +69,58 @@ func Number(v any) (*big.Rat, bool) {
 	return nil, false
 }
 
-// References returns every reference inside v, in the order of list items and of map keys.
-func References(v any) []any { return appendReferences(nil, v) }
-
-func appendReferences(out []any, v any) []any {
-	switch v := v.(type) {
-	case File, Secret, Parameter, Fact:
-		return append(out, v)
-	case []any:
-		for _, e := range v {
-			out = appendReferences(out, e)
+// References returns every reference inside v, in the order of list items and of map keys. Those of a
+// Text are the references among its parts.
+func References(v any) []any {
+	var out []any
+	visit(v, func(leaf any) {
+		switch leaf := leaf.(type) {
+		case File, Secret, Parameter, Fact:
+			out = append(out, leaf)
+		case Text:
+			for _, p := range leaf.Parts {
+				if _, literal := p.(string); !literal {
+					out = append(out, p)
+				}
+			}
 		}
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			out = appendReferences(out, v[k])
-		}
-	}
+	})
 	return out
 }
 
+// visit calls f with every element of v that is neither a list nor a map, in the order of list items
+// and of map keys.
+func visit(v any, f func(leaf any)) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			visit(e, f)
+		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			visit(v[k], f)
+		}
+	default:
+		f(v)
+	}
+}
+
 // Walk returns a copy of v in which f has replaced every reference. It does not change v: lists and
-// maps in the result are new. Walk stops at the first error.
-func Walk(v any, f func(any) (any, error)) (any, error) {
+// maps in the result are new. A Text whose references all have values becomes a string. Walk stops
+// at the first error.
+func Walk(v any, f func(any) (any, error)) (any, error) { return WalkParts(v, f, f) }
+
+// WalkParts is Walk with another function for the references among the parts of a Text.
+func WalkParts(v any, f, part func(any) (any, error)) (any, error) {
 	switch v := v.(type) {
 	case File, Secret, Parameter, Fact:
 		return f(v)
+	case Text:
+		return v.walk(part)
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			w, err := Walk(e, f)
+			w, err := WalkParts(e, f, part)
 			if err != nil {
 				return nil, err
 			}
@@ -104,7 +130,7 @@ func Walk(v any, f func(any) (any, error)) (any, error) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			w, err := Walk(e, f)
+			w, err := WalkParts(e, f, part)
 			if err != nil {
 				return nil, err
 			}
@@ -115,7 +141,23 @@ func Walk(v any, f func(any) (any, error)) (any, error) {
 	return v, nil
 }
 
-// Map returns a copy of v in which f has replaced every element that is neither a list nor a map.
+// walk returns the text in which f has replaced every reference.
+func (t Text) walk(f func(any) (any, error)) (any, error) {
+	parts := make([]any, len(t.Parts))
+	for i, p := range t.Parts {
+		if _, literal := p.(string); !literal {
+			var err error
+			if p, err = f(p); err != nil {
+				return nil, err
+			}
+		}
+		parts[i] = p
+	}
+	return NewText(parts...)
+}
+
+// Map returns a copy of v in which f has replaced every element that is neither a list nor a map. A
+// Text is one element.
 // It does not change v: lists and maps in the result are new.
 func Map(v any, f func(any) any) any {
 	switch v := v.(type) {
@@ -145,7 +187,7 @@ func fromGo(v any, depth int) (any, error) {
 		return nil, tooDeep()
 	}
 	switch v := v.(type) {
-	case nil, bool, string, int64, float64, File, Secret, Parameter, Fact:
+	case nil, bool, string, int64, float64, File, Secret, Parameter, Fact, Text:
 		return v, nil
 	case int:
 		return int64(v), nil

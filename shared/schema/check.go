@@ -25,7 +25,7 @@ const (
 // expected and the actual value, but without the value if the type is or contains Sensitive. For
 // Sensitive[T], Check accepts the plain T, as a handler receives it. A document is checked by
 // Compiled.Check, which requires a secret there. Secrets, parameters and facts match every type:
-// their values are checked once they are known. A file matches where text does.
+// their values are checked once they are known. A file, and a text of parts, match where text does.
 func (d *DataType) Check(v any) error {
 	if d.accepts(v, observed) {
 		return nil
@@ -51,6 +51,8 @@ func (d *DataType) accepts(v any, from origin) bool {
 		return true
 	case resource.File:
 		return d.acceptsFile()
+	case resource.Text:
+		return acceptsParts(d, v, from)
 	default:
 		if d.kind == kindSensitive {
 			return from == observed && d.of[0].accepts(v, from)
@@ -64,6 +66,18 @@ func (d *DataType) accepts(v any, from origin) bool {
 func (d *DataType) acceptsFile() bool {
 	switch d.kind {
 	case kindString, kindPattern, kindAny, kindData:
+		return true
+	}
+	return false
+}
+
+// acceptsParts reports whether the type may accept a text of parts. Its value is checked once it is
+// known.
+func acceptsParts(d *DataType, t resource.Text, from origin) bool {
+	switch d.kind {
+	case kindSensitive:
+		return d.of[0].accepts(t, observed) && (from == observed || resource.HasSecret(t))
+	case kindString, kindPattern, kindEnum, kindTimestamp, kindAny, kindData:
 		return true
 	}
 	return false

@@ -237,7 +237,11 @@ func (a *CompiledAttribute) checkName(v any, given bool) *diag.Problem {
 			"the attribute is missing and names the resource: expected %s", a.DataType.Describe())
 	}
 	switch v.(type) {
-	case resource.Secret, resource.Parameter, resource.Fact, resource.File:
+	case resource.Secret, resource.Parameter, resource.Fact, resource.File, resource.Text:
+		if resource.HasSecret(v) {
+			return a.problem("write the value itself", "the attribute names the resource, and names "+
+				"are stored and shown: expected %s, got a secret", a.DataType.Describe())
+		}
 		return a.problem("write the value itself",
 			"the attribute names the resource: expected %s, got a reference", a.DataType.Describe())
 	}

@@ -194,6 +194,8 @@ func describeValue(v any, show bool) string {
 		return "a file"
 	case resource.Secret, resource.Parameter, resource.Fact:
 		return "a reference"
+	case resource.Text:
+		return "a text of parts"
 	}
 	return fmt.Sprintf("a %T, which is not a value", v)
 }

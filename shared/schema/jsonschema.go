@@ -2,6 +2,9 @@ package schema
 
 import (
 	"math"
+	"slices"
+
+	"southbound/shared/resource"
 )
 
 // JSONSchema returns a JSON Schema (draft 2020-12) for literal values of this type in documents,
@@ -30,7 +33,7 @@ func (d *DataType) JSONSchema() map[string]any {
 	case kindTimestamp:
 		return map[string]any{"type": "string", "format": "date-time"}
 	case kindSensitive:
-		return referenceSchema(false, nil)
+		return referenceSchema(false, d.takesParts(), nil)
 	case kindArray, kindTuple, kindHash, kindStruct:
 		return itemsSchema(d)
 	case kindOptional:
@@ -55,11 +58,14 @@ func anyOf(schemas ...map[string]any) map[string]any {
 
 // referenceSchema accepts the forms of references in documents. The argument literal is the schema
 // of a value that is wrapped, or nil for none.
-func referenceSchema(file bool, literal map[string]any) map[string]any {
+func referenceSchema(file, text bool, literal map[string]any) map[string]any {
 	form := func(limit int, keys ...any) map[string]any {
 		return map[string]any{"required": keys, "maxProperties": limit}
 	}
 	forms := []any{form(2, "secret"), form(1, "parameter"), form(2, "fact", "of")}
+	if text {
+		forms = append(forms, textSchema())
+	}
 	if file {
 		forms = append(forms, form(1, "file"))
 	}
@@ -67,6 +73,22 @@ func referenceSchema(file bool, literal map[string]any) map[string]any {
 		forms = append(forms, wrapped(literal))
 	}
 	return map[string]any{"type": "object", "anyOf": forms}
+}
+
+// textSchema accepts {text: [part, ...]}.
+func textSchema() map[string]any {
+	part := anyOf(map[string]any{"type": "string"}, map[string]any{"type": "object"})
+	return map[string]any{"required": []any{"text"}, "maxProperties": 1,
+		"properties": map[string]any{"text": map[string]any{"type": "array", "items": part}}}
+}
+
+// takesParts reports whether this type or one of its choices accepts a text of parts.
+func (d *DataType) takesParts() bool {
+	switch d.kind {
+	case kindOptional, kindVariant, kindSensitive:
+		return slices.ContainsFunc(d.of, (*DataType).takesParts)
+	}
+	return acceptsParts(d, resource.Text{}, observed)
 }
 
 // wrapped accepts {value: ...}.
@@ -102,7 +124,7 @@ func (d *DataType) inDocument() map[string]any {
 	if d.compound() { // the items would appear twice
 		inner = map[string]any{}
 	}
-	return anyOf(literal, referenceSchema(d.takesFile(), inner))
+	return anyOf(literal, referenceSchema(d.takesFile(), d.takesParts(), inner))
 }
 
 // compound reports whether values of the type contain items.

@@ -13,7 +13,7 @@ func CutLineEnd(text string) string {
 
 // WithSecrets replaces the secrets in a value by their texts, in a form that the attribute accepts.
 // It uses the bytes unchanged. If the attribute is OneLine, or its type does not accept the
-// unchanged text, it removes one line end. A secret that is the whole value may also be a number, a
+// unchanged text, it removes one line end. Inside a text of parts, it always removes one line end. A secret that is the whole value may also be a number, a
 // boolean or JSON. ok is false if the type accepts none of these forms. WithSecrets calls text once
 // for each secret.
 func (a *CompiledAttribute) WithSecrets(
@@ -32,21 +32,30 @@ func (a *CompiledAttribute) WithSecrets(
 		return written, true, nil
 	}
 	fill := func(edit func(string) string) any {
-		v, _ := resource.Walk(written, func(ref any) (any, error) {
-			if s, is := ref.(resource.Secret); is {
-				return edit(texts[s]), nil
+		with := func(edit func(string) string) func(any) (any, error) {
+			return func(ref any) (any, error) {
+				if s, is := ref.(resource.Secret); is {
+					return edit(texts[s]), nil
+				}
+				return ref, nil
 			}
-			return ref, nil
-		})
+		}
+		var v any
+		v, err = resource.WalkParts(written, with(edit), with(CutLineEnd))
 		return v
 	}
 	if !a.OneLine {
 		value = fill(func(text string) string { return text })
+		if err != nil {
+			return nil, false, err
+		}
 		if a.DataType.Check(value) == nil {
 			return value, true, nil
 		}
 	}
-	value = fill(CutLineEnd)
+	if value = fill(CutLineEnd); err != nil {
+		return nil, false, err
+	}
 	if a.DataType.Check(value) == nil {
 		return value, true, nil
 	}

@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"southbound/shared/resource"
@@ -11,6 +12,7 @@ import (
 // TestWithSecrets lists the values that an attribute gets of the text of a secret.
 func TestWithSecrets(t *testing.T) {
 	secret, other := resource.Secret{Source: "env:A"}, resource.Secret{Source: "env:B"}
+	parts := func(parts ...any) any { return resource.Text{Parts: parts} }
 	for _, tc := range []struct {
 		typ     string
 		oneLine bool
@@ -41,6 +43,16 @@ func TestWithSecrets(t *testing.T) {
 			map[string]any{"a": "a", "b": "x\n"}},
 		{`Array[Pattern[/\A[a-z]\z/]]`, false, []any{secret, "b"}, "a\n", []any{"a", "b"}},
 		{"Array[Integer]", false, []any{secret}, "7\n", nil}, // JSON is the whole value alone
+		// text follows a secret inside of a text, so its line end is never intended
+		{"String", false, parts("pw=", secret, "\nend"), "a\n", "pw=a\nend"},
+		{"String", false, parts(secret), "a\n", "a"},
+		{"String", true, parts("a:", secret), "b\n\n", "a:b\n"},
+		{`Pattern[/\Ax[a-z]\z/]`, false, parts("x", secret), "a\n", "xa"},
+		{`Pattern[/\Ax[a-z]\z/]`, false, parts("x", secret), "7", nil},
+		{"Sensitive[String[1]]", false, parts("a", secret), "b", "ab"},
+		{"Hash[String, String]", false, map[string]any{"a": parts("x", secret), "b": secret}, "a\n",
+			map[string]any{"a": "xa", "b": "a\n"}},
+		{"Any", false, parts("7", secret), "8", "78"}, // never a number
 	} {
 		d, err := ParseDataType(tc.typ)
 		if err != nil {
@@ -59,6 +71,12 @@ func TestWithSecrets(t *testing.T) {
 	}
 	calls, failed := map[string]int{}, errors.New("no such secret")
 	a := &CompiledAttribute{Attribute{}, d}
+	_, _, err = a.WithSecrets([]any{parts("a", secret)}, func(resource.Secret) (string, error) {
+		return strings.Repeat("x", resource.MaxText), nil
+	})
+	if text := (*resource.TextError)(nil); !errors.As(err, &text) {
+		t.Error("a text that is too long:", err)
+	}
 	_, _, err = a.WithSecrets([]any{secret, secret, other}, func(s resource.Secret) (string, error) {
 		calls[s.Source]++
 		if s == other {

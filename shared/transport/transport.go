@@ -133,11 +133,11 @@ func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) 
 		}
 		return conn, nil
 	case a.Transport == NameHTTP && c.HTTP != nil:
-		options, err := c.options(ctx, a, nil)
+		options, secrets, err := c.optionsAndSecrets(ctx, a, nil)
 		if err != nil {
 			return nil, err
 		}
-		conn, err := c.HTTP.Connect(ctx, a.Options, options)
+		conn, err := c.HTTP.Connect(ctx, options, secrets)
 		if err != nil {
 			return nil, err
 		}
@@ -212,33 +212,47 @@ func (c *Connector) names() []string {
 func (c *Connector) options(
 	ctx context.Context, a resource.Agent, declared *schema.Compiled,
 ) (map[string]any, error) {
+	out, _, err := c.optionsAndSecrets(ctx, a, declared)
+	return out, err
+}
+
+// optionsAndSecrets is options, and returns the values of the secrets too.
+func (c *Connector) optionsAndSecrets(
+	ctx context.Context, a resource.Agent, declared *schema.Compiled,
+) (out map[string]any, secrets []string, err error) {
 	text := func(s resource.Secret) (string, error) {
 		if c.Secrets == nil {
 			return "", noReference()
 		}
 		value, _, err := c.Secrets.Resolve(ctx, s)
+		secrets = append(secrets, value)
 		return value, err
 	}
-	out := map[string]any{}
+	out = map[string]any{}
 	for name, v := range a.Options {
-		var err error
 		if declared != nil {
 			if o, ok := declared.Attribute(name); ok {
 				if v, _, err = o.WithSecrets(v, text); err != nil {
-					return nil, err
+					return nil, nil, err
 				}
 			}
 		}
-		if out[name], err = resource.Walk(v, func(ref any) (any, error) {
-			if s, ok := ref.(resource.Secret); ok {
-				return text(s)
+		resolve := func(edit func(string) string) func(any) (any, error) {
+			return func(ref any) (any, error) {
+				if s, ok := ref.(resource.Secret); ok {
+					value, err := text(s)
+					return edit(value), err
+				}
+				return nil, noReference()
 			}
-			return nil, noReference()
-		}); err != nil {
-			return nil, err
+		}
+		whole := func(value string) string { return value }
+		out[name], err = resource.WalkParts(v, resolve(whole), resolve(schema.CutLineEnd))
+		if err != nil {
+			return nil, nil, err
 		}
 	}
-	return out, nil
+	return out, secrets, nil
 }
 
 func noReference() error {

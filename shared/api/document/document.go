@@ -53,6 +53,9 @@ func looksLikeReference(v any) bool {
 				return true
 			}
 		}
+		if _, parts := v["text"].([]any); parts && len(v) == 1 {
+			return true
+		}
 		for _, e := range v {
 			if looksLikeReference(e) {
 				return true
@@ -81,18 +84,8 @@ func written(v any) any {
 			return v
 		case resource.File:
 			return map[string]any{"file": FilesDir + "/" + v.Hash}
-		case resource.Secret:
-			out := map[string]any{"secret": v.Source}
-			if v.Version != "" {
-				out["version"] = v.Version
-			}
-			return out
-		case resource.Parameter:
-			return map[string]any{"parameter": v.Name}
-		case resource.Fact:
-			return map[string]any{"fact": v.Name, "of": string(v.Of)}
 		}
-		return v
+		return resource.Form(v)
 	})
 }
 

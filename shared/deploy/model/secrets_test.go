@@ -27,6 +27,9 @@ func TestOpenSecrets(t *testing.T) {
 		want  string // "": nothing is wrong
 	}{
 		{resource.Secret{Source: "env:CODE"}, ""},
+		{resource.Text{Parts: []any{"a", resource.Secret{Source: "env:CODE"}}}, ""},
+		{resource.Text{Parts: []any{"a", resource.Parameter{Name: "code"}}},
+			"no part of its text is a secret"},
 		{"1234", "its value stands in the document"},
 		{resource.Parameter{Name: "code"}, "a parameter is stored and shown in the open"},
 		{resource.Fact{Name: "code", Of: "std::Null[a,name=x]"}, "a fact is stored and shown"},

@@ -152,8 +152,7 @@ func openSecrets(t *schema.Compiled, attributes map[string]any) []diag.Problem {
 	for i := range t.Attributes {
 		a := &t.Attributes[i]
 		value := attributes[a.Name]
-		if _, isSecret := value.(resource.Secret); a.Sensitive && value != nil && !isSecret &&
-			!holdsSecrets(t, a.Name, value) {
+		if a.Sensitive && value != nil && !isSecret(value) && !holdsSecrets(t, a.Name, value) {
 			problems = append(problems, diag.Problem{
 				Attribute: a.Name,
 				Message:   "the attribute is sensitive and " + whereOpen(value),
@@ -164,9 +163,20 @@ func openSecrets(t *schema.Compiled, attributes map[string]any) []diag.Problem {
 	return problems
 }
 
+// isSecret reports whether a value is a secret, or a text with one.
+func isSecret(value any) bool {
+	switch value.(type) {
+	case resource.Secret, resource.Text:
+		return resource.HasSecret(value)
+	}
+	return false
+}
+
 // whereOpen returns the text that names where people can read a value that should be a secret.
 func whereOpen(value any) string {
 	switch value.(type) {
+	case resource.Text:
+		return "no part of its text is a secret"
 	case resource.Parameter:
 		return "a parameter is stored and shown in the open"
 	case resource.Fact:

@@ -381,20 +381,4 @@ func (pl *Config) intentDiff(
 
 // plainRef returns v with references in the form that they have in documents. References to files
 // stay as they are.
-func plainRef(v any) any {
-	out, err := resource.Walk(v, func(ref any) (any, error) {
-		switch r := ref.(type) {
-		case resource.Secret:
-			return map[string]any{"secret": r.Source, "version": r.Version}, nil
-		case resource.Parameter:
-			return map[string]any{"parameter": r.Name}, nil
-		case resource.Fact:
-			return map[string]any{"fact": r.Name, "of": string(r.Of)}, nil
-		}
-		return ref, nil
-	})
-	if err != nil {
-		return nil
-	}
-	return out
-}
+func plainRef(v any) any { return resource.Map(v, resource.Form) }

@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -34,24 +35,28 @@ func (n *Runner) resolveSecrets(ctx context.Context, r *Run) {
 		if !ok {
 			continue
 		}
-		secret := false
+		values := map[resource.Secret]string{}
 		resolved, fits, err := a.WithSecrets(v, func(s resource.Secret) (string, error) {
-			secret = true
 			value, _, err := n.Secrets.Resolve(ctx, s)
 			if err == nil {
 				r.host.Secret(value)
 			}
+			values[s] = value
 			return value, err
 		})
 		switch {
 		case err != nil:
 			class := provider.Retryable
-			if fault.Is(err, fault.Unsupported) || fault.Is(err, fault.Denied) {
+			var text *resource.TextError
+			switch {
+			case fault.Is(err, fault.Unsupported) || fault.Is(err, fault.Denied):
 				class = provider.Terminal
+			case errors.As(err, &text):
+				class = provider.NeedsChange
 			}
 			r.End(state.StatusFailed, class, fmt.Sprintf("attribute %s: %v", name, err))
 			return
-		case !secret:
+		case len(values) == 0:
 			continue
 		case !fits:
 			r.End(state.StatusFailed, provider.NeedsChange,
@@ -61,6 +66,13 @@ func (n *Runner) resolveSecrets(ctx context.Context, r *Run) {
 		}
 		if _, whole := v.(resource.Secret); whole { // a part of a secret is a secret
 			r.host.secretsIn(resolved)
+		}
+		for _, t := range resource.Texts(v) {
+			for _, line := range t.SecretLines(func(s resource.Secret) string {
+				return schema.CutLineEnd(values[s])
+			}) {
+				r.host.Secret(line)
+			}
 		}
 		r.host.Hide(name)
 		r.want.Attributes[name] = resolved

@@ -324,10 +324,7 @@ func secretsOf(body []byte) []string {
 	}
 	var out []string
 	for name, v := range res.Attributes {
-		if slices.ContainsFunc(
-			resource.References(v),
-			func(ref any) bool { _, is := ref.(resource.Secret); return is },
-		) {
+		if resource.HasSecret(v) {
 			out = append(out, name)
 		}
 	}

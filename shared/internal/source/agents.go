@@ -34,7 +34,7 @@ func (t *taker) agentName(m *node) string {
 func (t *taker) agentNames(m *node) []string {
 	const hint = "write it such as [web1, web2]"
 	switch {
-	case m.bad:
+	case m.bad || m.kind != list && t.names(m, "agents"):
 		return nil
 	case m.kind != list:
 		t.add(m.at, hint, "agents is a list of names")
@@ -107,13 +107,14 @@ func requiresOn(ids []resource.ID, agent string) []resource.ID {
 
 // valueOn returns a value in which facts whose id omits the agent refer to resources on agent.
 func valueOn(v any, agent string) any {
-	return resource.Map(v, func(v any) any {
-		if fact, is := v.(resource.Fact); is {
+	out, _ := resource.Walk(v, func(ref any) (any, error) { // the function returns no error
+		if fact, is := ref.(resource.Fact); is {
 			fact.Of = resource.On(string(fact.Of), agent)
-			return fact
+			return fact, nil
 		}
-		return v
+		return ref, nil
 	})
+	return out
 }
 
 // named returns agents for the names that resources use and that no document describes.

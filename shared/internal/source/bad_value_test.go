@@ -1,5 +1,7 @@
 package source
 
+import "strings"
+
 // valueProblems are the problems of values that are not literal.
 func valueProblems() []badCase {
 	return []badCase{
@@ -44,7 +46,39 @@ func valueProblems() []badCase {
 			head + "  - {type: std::Null, attributes: {name: {parameter: p}}}\n" +
 				"  - {type: fs::File, attributes: {path: {secret: \"env:A\"}}}\n", []string{
 				`4:42 |  | name | the attribute names the resource: expected a String of at least 1 character, got a reference | write the value itself`,
-				`5:41 |  | path | the attribute names the resource: expected a String of at least 1 character, got a reference | write the value itself`,
+				`5:41 |  | path | the attribute names the resource, and names are stored and shown: expected a String of at least 1 character, got a secret | write the value itself`,
 			}},
+		{"names a resource with a text of parts", "names are stored and shown",
+			head + "  - {type: std::Null, attributes: {name: {text: [a, {parameter: p}]}}}\n" +
+				"  - {type: std::Null, attributes: {name: {text: [a, {text: [{secret: \"env:A\"}]}]}}}\n",
+			[]string{
+				`4:42 |  | name | the attribute names the resource: expected a String of at least 1 character, got a reference | write the value itself`,
+				`5:42 |  | name | the attribute names the resource, and names are stored and shown: expected a String of at least 1 character, got a secret | write the value itself`,
+			}},
+		{"secrets in names", "what they stand for is stored and shown",
+			head + "  - type: std::Null\n    agent: {secret: \"env:A\"}\n" +
+				"    set: {text: [s, {secret: \"env:A\"}]}\n" +
+				"    requires: [{text: [\"std::Null[a,name=\", {secret: \"env:A\"}, \"]\"]}]\n" +
+				"    attributes: {name: x, a: {fact: f, of: {secret: \"env:A\"}}}\n",
+			[]string{
+				`5:12 |  |  | agent is stored and shown, so it takes no secret | write the text itself`,
+				`6:21 |  |  | set is stored and shown, so it takes no secret | write the text itself`,
+				`7:45 |  |  | a requirement is stored and shown, so it takes no secret | write the text itself`,
+				`8:44 |  | a | of is stored and shown, so it takes no secret | write the text itself`,
+			}},
+		{"parts that are no texts", "a text has texts and references to them",
+			head + "  - type: std::Null\n    attributes:\n      name: x\n" +
+				"      a: {text: [a, 7, [b], {file: gone}, {a: b}, {parameter: 7}]}\n", []string{
+				`7:21 | std::Null[a,name=x] | a | a part of a text is a text or a reference to one | put it in quotes`,
+				`7:24 | std::Null[a,name=x] | a | a part of a text is a text or a reference to one | write texts, and the forms of secrets, parameters and facts`,
+				`7:29 | std::Null[a,name=x] | a | a part of a text is a text or a reference to one | write texts, and the forms of secrets, parameters and facts`,
+				`7:36 | std::Null[a,name=x] | a | the file gone does not exist | the path is relative to the document`,
+				`7:43 | std::Null[a,name=x] | a | a part of a text is a text or a reference to one | write texts, and the forms of secrets, parameters and facts`,
+				`7:63 | std::Null[a,name=x] | a | parameter refers to something and needs its name | {value: ...} holds a map that only looks like a reference`,
+			}},
+		{"a text that is too long", "the limit is named", head + "  - {type: std::Null, attributes: {name: x, a: {text: [a, " +
+			strings.Repeat("x", 1<<20) + ", {parameter: p}]}}}\n", []string{
+			`4:55 | std::Null[a,name=x] | a | the text has 1048577 bytes, and a text of parts has at most 1048576 | upload it as a file: {file: PATH}`,
+		}},
 	}
 }

@@ -366,6 +366,8 @@ func (t *taker) text(m *node) string {
 	case m.null() || ok && s == "":
 		t.add(m.at, "write it, or leave it out", "%s is empty", m.key)
 		return ""
+	case t.names(m, m.key):
+		return ""
 	case !ok:
 		hint := "put it in quotes"
 		if m.kind != scalar {

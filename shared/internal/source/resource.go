@@ -278,7 +278,7 @@ func (t *taker) requires(n *node) []resource.ID {
 // id reads the id of a resource. It returns an id that omits its agent unchanged; see onAgents.
 func (t *taker) id(n *node, what string) (resource.ID, bool) {
 	s, ok := n.value.(string)
-	if n.bad {
+	if n.bad || t.names(n, what) {
 		return "", false
 	}
 	if !ok {

@@ -3,9 +3,11 @@ package source
 import (
 	"errors"
 	"io/fs"
+	"math/big"
 	"path"
 	"path/filepath"
 
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -56,6 +58,8 @@ func (t *taker) form(n *node) (any, bool) {
 		return t.fileAt(one), true
 	case two == nil && one.key == "parameter":
 		return resource.Parameter{Name: t.formText(one)}, true
+	case two == nil && one.key == "text" && one.kind == list:
+		return t.parts(one), true
 	case two == nil && one.key == "value":
 		return literal(one), true
 	case one.key == "secret" && (two == nil || two.key == "version"):
@@ -65,6 +69,63 @@ func (t *taker) form(n *node) (any, bool) {
 		return resource.Fact{Name: t.formText(one), Of: of}, true
 	}
 	return nil, false
+}
+
+// parts reads a text of parts.
+func (t *taker) parts(n *node) any {
+	parts := make([]any, 0, len(n.items))
+	for i := range n.items {
+		item := &n.items[i]
+		switch p := t.value(item).(type) {
+		case string, resource.Secret, resource.Parameter, resource.Fact, resource.Text:
+			parts = append(parts, p)
+		default:
+			t.notPart(item, p)
+		}
+	}
+	text, err := resource.NewText(parts...)
+	if err != nil {
+		t.add(n.at, fault.HintOf(err), "%v", err)
+		return ""
+	}
+	return text
+}
+
+// notPart reports a value that cannot stand inside a text.
+func (t *taker) notPart(n *node, v any) {
+	hint := "write texts, and the forms of secrets, parameters and facts"
+	switch v.(type) {
+	case bool, int64, *big.Int, float64:
+		hint = "put it in quotes"
+	}
+	if !n.bad {
+		t.add(n.at, hint, "a part of a text is a text or a reference to one")
+	}
+}
+
+// names reports whether a value that must be data names a secret. It reports the secret, as names of
+// a document are stored and shown.
+func (t *taker) names(n *node, what string) bool {
+	secret := secretIn(n)
+	if secret != nil && !n.bad {
+		t.add(secret.at, "write the text itself", "%s is stored and shown, so it takes no secret",
+			what)
+	}
+	return secret != nil
+}
+
+// secretIn returns the first form of a secret in a value; nil if there is none.
+func secretIn(n *node) *node {
+	if n.kind == object && n.get("secret") != nil && (len(n.items) == 1 || len(n.items) == 2 &&
+		n.get("version") != nil) {
+		return n
+	}
+	for i := range n.items {
+		if s := secretIn(&n.items[i]); s != nil {
+			return s
+		}
+	}
+	return nil
 }
 
 const formHint = "{value: ...} holds a map that only looks like a reference"

@@ -23,7 +23,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"southbound/shared/patience"
-	"southbound/shared/resource"
 	"southbound/shared/transport/internal/guard"
 	"southbound/shared/transport/internal/pool"
 )
@@ -83,10 +82,11 @@ type session struct {
 // Close closes idle network connections.
 func (in *session) Close() { in.close() }
 
-// Connect returns a connection for an agent: written are its options in the form of documents,
-// options the same with references resolved. It makes no request; see Conn.Verify. The caller
-// closes the connection.
-func (s *Sessions) Connect(_ context.Context, written, options map[string]any) (*Conn, error) {
+// Connect returns a connection for an agent with these options, and the values of the secrets among
+// them. It makes no request; see Conn.Verify. The caller closes the connection.
+func (s *Sessions) Connect(
+	_ context.Context, options map[string]any, secrets []string,
+) (*Conn, error) {
 	key, err := pool.KeyOf(options)
 	if err != nil {
 		return nil, err
@@ -102,24 +102,7 @@ func (s *Sessions) Connect(_ context.Context, written, options map[string]any) (
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{session: in, secrets: secretsOf(written, options), done: give}, nil
-}
-
-// secretsOf returns the values of references to secrets.
-func secretsOf(written, options map[string]any) []string {
-	var out []string
-	for name, v := range written {
-		switch v := v.(type) {
-		case resource.Secret:
-			if text, ok := options[name].(string); ok {
-				out = append(out, text)
-			}
-		case map[string]any:
-			in, _ := options[name].(map[string]any)
-			out = append(out, secretsOf(v, in)...)
-		}
-	}
-	return out
+	return &Conn{session: in, secrets: secrets, done: give}, nil
 }
 
 // Close closes the sessions. Connections that are still in use open new network connections.

@@ -35,7 +35,7 @@ func connect(t *testing.T, s *http.Sessions, url string, options map[string]any)
 	for k, v := range options {
 		all[k] = v
 	}
-	c, err := s.Connect(t.Context(), all, all)
+	c, err := s.Connect(t.Context(), all, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,12 +379,12 @@ func TestTLS(t *testing.T) {
 		_ = s.Close()
 	}
 	var s http.Sessions
-	if _, err := s.Connect(t.Context(), nil,
-		m{"url": "https://h", "certificate": cert, "key": cert}); !fault.Is(err, fault.Invalid) {
+	if _, err := s.Connect(t.Context(),
+		m{"url": "https://h", "certificate": cert, "key": cert}, nil); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a key that does not fit: %v", err)
 	}
-	if _, err := s.Connect(t.Context(), nil,
-		m{"url": "https://h", "token": resource.Secret{Source: "env:X"}}); !fault.Is(err,
+	if _, err := s.Connect(t.Context(),
+		m{"url": "https://h", "token": resource.Secret{Source: "env:X"}}, nil); !fault.Is(err,
 		fault.Invalid) {
 		t.Errorf("a secret that nobody resolved: %v", err)
 	}
@@ -411,7 +411,7 @@ func TestSessions(t *testing.T) {
 		want  int64
 	}{{0, 1}, {14 * time.Minute, 1}, {16 * time.Minute, 2}} {
 		now = now.Add(step.later)
-		c, err := s.Connect(t.Context(), nil, map[string]any{"url": api.URL})
+		c, err := s.Connect(t.Context(), map[string]any{"url": api.URL}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,7 +44,7 @@ func TestCall(t *testing.T) {
 	var s Sessions
 	defer s.Close()
 	options := map[string]any{"url": server.URL, "token": "hunter2", "retry": int64(0)}
-	conn, err := s.Connect(t.Context(), options, options)
+	conn, err := s.Connect(t.Context(), options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func TestObjectsWriteWhatDiffers(t *testing.T) {
 	var s Sessions
 	defer s.Close()
 	options := map[string]any{"url": server.URL, "retry": int64(0)}
-	conn, err := s.Connect(t.Context(), options, options)
+	conn, err := s.Connect(t.Context(), options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -209,6 +209,7 @@ const (
 	tagSecret
 	tagParameter
 	tagFact
+	tagText
 )
 
 // codec encodes messages. Values keep their Go types; texts may hold any bytes, as the contents of
@@ -222,7 +223,8 @@ func newCodec() (*codec, error) {
 	tags := cbor.NewTagSet()
 	opts := cbor.TagOptions{EncTag: cbor.EncTagRequired, DecTag: cbor.DecTagRequired}
 	for tag, v := range map[uint64]any{tagFile: resource.File{}, tagSecret: resource.Secret{},
-		tagParameter: resource.Parameter{}, tagFact: resource.Fact{}} {
+		tagParameter: resource.Parameter{}, tagFact: resource.Fact{},
+		tagText: resource.Text{}} {
 		if err := tags.Add(opts, reflect.TypeOf(v), tag); err != nil {
 			return nil, err
 		}

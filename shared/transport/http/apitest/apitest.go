@@ -60,7 +60,7 @@ func Connect(t testing.TB, options map[string]any) *conn.Conn {
 	sessions := &conn.Sessions{}
 	all := map[string]any{"retry": int64(0)}
 	maps.Copy(all, options)
-	c, err := sessions.Connect(t.Context(), all, all)
+	c, err := sessions.Connect(t.Context(), all, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -253,7 +253,7 @@ func Unknown(transport string, given map[string]any, known []string) []diag.Prob
 // IsReference reports whether a value is an unresolved reference.
 func IsReference(v any) bool {
 	switch v.(type) {
-	case resource.Secret, resource.Parameter, resource.Fact:
+	case resource.Secret, resource.Parameter, resource.Fact, resource.Text:
 		return true
 	}
 	return false
