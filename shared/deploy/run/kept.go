@@ -80,27 +80,23 @@ func (x reader) recallKept(ctx context.Context, runs []*Run) error {
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read kept states", err)
 	}
-	of := map[resource.ID]*state.Kept{}
-	for i := range all {
-		of[all[i].ID] = &all[i]
-	}
 	for _, r := range asked {
-		x.give(ctx, r, latest(of, r.res.ID, r.host.earlier))
+		x.give(ctx, r, latest(all, append([]resource.ID{r.res.ID}, r.host.earlier...)))
 	}
 	return nil
 }
 
-// latest returns the state of a resource among states: one that was kept under an earlier id of its
-// thing and has not been moved yet, the last one first, or else its own.
-func latest(
-	of map[resource.ID]*state.Kept, id resource.ID, earlier []resource.ID,
-) *state.Kept {
-	for _, from := range slices.Backward(earlier) {
-		if k := of[from]; k != nil {
-			return k
+// latest returns the state of a thing among the states under its ids: the one that was kept last. It
+// may still be under an earlier id. If a run was cut off after it had kept one, there are several.
+func latest(states []state.Kept, ids []resource.ID) *state.Kept {
+	var out *state.Kept
+	for i := range states {
+		k := &states[i]
+		if slices.Contains(ids, k.ID) && (out == nil || k.Revision > out.Revision) {
+			out = k
 		}
 	}
-	return of[id]
+	return out
 }
 
 // give passes a kept state to a run; nil: there is none.
@@ -207,23 +203,18 @@ func KeepsState(n *Runner, typ string) bool {
 func (n *Runner) Follow(
 	ctx context.Context, env string, id resource.ID, earlier []resource.ID,
 ) (keep []state.Kept, drop []resource.ID, err error) {
-	all, err := n.Keeps.Kept(ctx, env, earlier)
+	ids := append([]resource.ID{id}, earlier...)
+	all, err := n.Keeps.Kept(ctx, env, ids)
 	if err != nil {
 		return nil, nil, fault.Wrap(fault.Unknown, "read kept states", err)
 	}
-	of := map[resource.ID]*state.Kept{}
 	for i := range all {
-		of[all[i].ID], drop = &all[i], append(drop, all[i].ID)
+		if all[i].ID != id {
+			drop = append(drop, all[i].ID)
+		}
 	}
-	k := latest(of, "", earlier)
-	if k == nil {
-		return nil, nil, nil
-	}
-	own, err := n.Keeps.Kept(ctx, env, []resource.ID{id})
-	if err != nil {
-		return nil, nil, fault.Wrap(fault.Unknown, "read kept states", err)
-	}
-	if len(own) > 0 && own[0].Revision > k.Revision { // this run has kept another one since
+	k := latest(all, ids)
+	if k == nil || k.ID == id {
 		return nil, drop, nil
 	}
 	plain, err := n.Sealer.Open(ctx, env, k.ID, k.Sealed)

@@ -63,7 +63,7 @@ func takeOver(row *state.Row, from *state.Row) {
 // begin resets a row that returns to the model, and keeps the fields that still hold for its thing.
 func begin(r *state.Row) {
 	r.HideSecrets()
-	lanes := r.LeftLanes()
+	lanes, earlier := r.LeftLanes(), r.EarlierIDs()
 	*r = state.Row{
 		ID: r.ID, Rev: r.Rev,
 		Intent: state.Intent{Body: r.Body, Lane: r.Lane, Hidden: r.Hidden, Moves: r.Moves,
@@ -74,7 +74,7 @@ func begin(r *state.Row) {
 			PossiblyChanged: r.PossiblyChanged, FactsRead: r.FactsRead, Settled: r.Settled,
 			Reloaded: r.Reloaded},
 	}
-	r.SetMoved(lanes, nil)
+	r.SetMoved(lanes, earlier)
 }
 
 // move puts a row into its lane, with the record that a check of everything has run it.

@@ -63,6 +63,9 @@ type halfReleased struct {
 type departures struct {
 	// forgotten resources, whose former lane nothing records
 	forgotten map[resource.ID]bool
+	// kept are the states that may be stored, by object: see keepingHandler
+	kept  map[resource.ID][]string
+	split map[resource.ID]bool // objects with two states
 	// the former dependants of a resource that left the model
 	removing map[resource.ID]map[resource.ID]bool
 	// went lists former dependants that were removed since the last release, and mayWait those
@@ -239,7 +242,8 @@ func newBooks() *books {
 			exported: map[resource.ID]time.Duration{},
 		},
 		departures: departures{
-			forgotten: map[resource.ID]bool{}, moved: map[resource.ID]bool{},
+			forgotten: map[resource.ID]bool{}, kept: map[resource.ID][]string{},
+			split: map[resource.ID]bool{}, moved: map[resource.ID]bool{},
 			purged:   map[resource.ID]bool{},
 			removing: map[resource.ID]map[resource.ID]bool{},
 			went:     map[resource.ID]map[resource.ID]bool{},

@@ -82,6 +82,7 @@ func checkFence(r *run, t *task, c *state.Commit) {
 	switch {
 	case have == nil:
 		r.violate("D3", "%s commits under %q, which nobody holds", t.name, c.Guard.Key)
+	case t.books.orphaned && have.fence == c.Guard.Fence: // a call that is waited for keeps a state
 	case have.by != t.books:
 		r.violate("D3",
 			"%s commits under %q, which another took over: a stale holder's commit is accepted",

@@ -55,6 +55,7 @@ func checkLetGo(r *run, t *task, row, was *state.Row) {
 		r.violate("D4", "%s removes %s, which is in the model", t.name, row.ID)
 	default:
 		r.books.forgotten[row.ID] = true
+		r.books.mayKeep(row.ID, "")
 		left := r.world.thing(row.ID) // its object is no longer managed
 		left.drifted = true
 		left.leave()

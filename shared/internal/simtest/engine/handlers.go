@@ -110,7 +110,7 @@ func newHandlers(r *run) map[string]provider.Handler {
 	return map[string]provider.Handler{
 		typeThing: thingHandler{h}, typeBatch: batchHandler{h}, typeSlow: slowHandler{h},
 		typeAssigned: assignedHandler{lonelyHandler{h}}, typeLonely: lonelyHandler{h},
-		typeFile: h, typeFolder: h, typeLabel: h, typeListed: listHandler{h}, typeShelf: shelfHandler{h},
+		typeFile: h, typeFolder: h, typeLabel: keepingHandler{h}, typeListed: listHandler{h}, typeShelf: shelfHandler{h},
 		typeRigid: rigidHandler{h}, typeSwap: swapHandler{assignedHandler{lonelyHandler{h}}},
 	}
 }

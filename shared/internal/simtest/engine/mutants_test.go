@@ -21,7 +21,7 @@ type mutant struct {
 // that the engine under test is the one of production.
 func mutants() []mutant {
 	return slices.Concat(leaseMutants(), claimMutants(), crashMutants(), storeMutants(),
-		timerMutants(), messageMutants(), recordMutants(), keepMutants())
+		timerMutants(), messageMutants(), recordMutants(), keepMutants(), stateMutants())
 }
 
 // state makes a mutant of what a port of State does.

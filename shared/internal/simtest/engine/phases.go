@@ -48,6 +48,7 @@ func checkRest(r *run) {
 			return
 		}
 		checkRows(r)
+		checkKeptAtRest(r)
 		phase.check(r)
 		if phase.ask == nil && r.violation == nil {
 			restDryRun(r)
@@ -180,6 +181,7 @@ func restDecided(r *run) bool {
 		}
 	}
 	checkRows(r)
+	checkKeptAtRest(r)
 	checkDeployed(r)
 	return r.violation == nil
 }
@@ -236,6 +238,7 @@ func restTimer(r *run) bool {
 		return false
 	}
 	checkRows(r)
+	checkKeptAtRest(r)
 	checkDeployed(r)
 	return r.violation == nil
 }

@@ -37,7 +37,7 @@ func (r *run) newProcess() *process {
 		State: &statePort{p: p, to: r.recorder}, Files: &filesPort{p: p,
 			to: r.recorder}, Notifier: &notifierPort{p}, Clock: clockPort{p},
 		Caller:  &callerPort{p},
-		Secrets: secretsPort{p}, Connector: connectorPort{p}, Types: r.types, Handlers: r.handlers,
+		Secrets: secretsPort{p}, Sealer: sealer{}, Connector: connectorPort{p}, Types: r.types, Handlers: r.handlers,
 		Pack: "sim", Holder: p.holder,
 		NewID: r.newID, Jitter: r.sched.rng.Float64, Sizes: r.plan.sizes,
 	}

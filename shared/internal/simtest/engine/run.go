@@ -72,9 +72,9 @@ type progress struct {
 
 // counters number objects, processes and messages, so that repeated runs use the same names.
 type counters struct {
-	serial       int64 // of the last created copy
-	started, ids int
-	sent         int // messages
+	serial                int64 // of the last created copy
+	started, ids, numbers int
+	sent                  int // messages
 }
 
 // Violation is an invariant that did not hold.
