@@ -95,7 +95,7 @@ func (c *Connector) ConnectLimit(a resource.Agent) time.Duration {
 	const margin = 10 * time.Second
 	switch a.Transport {
 	case NameSSH:
-		return time.Minute
+		return ssh.Wait + margin
 	case NameHTTP:
 		return http.Wait(a.Options) + margin
 	case NamePostgreSQL:

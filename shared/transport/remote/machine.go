@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"southbound/shared/fault"
@@ -39,11 +40,26 @@ type attempt struct {
 	conn  *Conn
 	err   error
 	last  string // how the previous attempt failed, with mu held; "": it is the first
+	moves atomic.Int64
 }
 
-// maxWait bounds how long a caller waits for a connection. The attempt continues for the next
-// caller.
-const maxWait = 45 * time.Second
+// A caller waits for a connection until the attempt has made no progress for stillWait, and at most
+// MaxWait. The attempt continues for the next caller.
+const (
+	stillWait = 45 * time.Second
+	MaxWait   = 150 * time.Second
+)
+
+// movesKey is the context key of the count of the progress of an attempt.
+type movesKey struct{}
+
+// moved reports progress of the attempt to connect that a context belongs to, such as bytes of an
+// upload that the machine took.
+func moved(ctx context.Context) {
+	if n, ok := ctx.Value(movesKey{}).(*atomic.Int64); ok {
+		n.Add(1)
+	}
+}
 
 // Conn returns the connection. Its error is that of the last attempt, or fault.Unavailable if an
 // attempt takes long.
@@ -65,23 +81,42 @@ func (m *Machine) Conn(ctx context.Context) (*Conn, error) {
 	if a == nil {
 		var run context.Context
 		a = &attempt{ended: make(chan struct{})}
-		run, a.stop = context.WithCancel(context.WithoutCancel(ctx))
+		run, a.stop = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), movesKey{},
+			&a.moves))
 		m.trying = a
 		go m.try(run, a)
 	}
 	m.mu.Unlock()
-	long, release := patience.After(maxWait)
+	for waited := time.Duration(0); waited < MaxWait; waited += stillWait {
+		moves := a.moves.Load()
+		switch ended, err := m.await(ctx, a, min(stillWait, MaxWait-waited)); {
+		case err != nil:
+			return nil, err
+		case ended:
+			return a.conn, a.err
+		}
+		if a.moves.Load() == moves {
+			break
+		}
+	}
+	return nil, fault.New(fault.Unavailable, "connect",
+		"logging in, or uploading the program, takes longer than %s, and goes on", stillWait).
+		WithHint("the next run continues from there; a login that never ends, as " +
+			"`ssh HOST true` shows, is often due to a command in the login shell's startup files")
+}
+
+// await waits for the end of an attempt, and reports whether it has ended. Its error is that the
+// caller has given up.
+func (m *Machine) await(ctx context.Context, a *attempt, d time.Duration) (ended bool, err error) {
+	over, release := patience.After(d)
 	defer release()
 	select {
 	case <-a.ended:
-		return a.conn, a.err
+		return true, nil
 	case <-ctx.Done():
-		return nil, fault.Wrap(fault.Unavailable, "connect", m.gaveUp(ctx, a))
-	case <-long:
-		return nil, fault.New(fault.Unavailable, "connect",
-			"logging in, or uploading the program, takes longer than %s, and goes on", maxWait).
-			WithHint("the next run continues from there; a login that never ends, as " +
-				"`ssh HOST true` shows, is often due to a command in the login shell's startup files")
+		return false, fault.Wrap(fault.Unavailable, "connect", m.gaveUp(ctx, a))
+	case <-over:
+		return false, nil
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"southbound/shared/fault"
@@ -124,5 +125,51 @@ func TestGaveUp(t *testing.T) {
 	if err == nil || err.Error() != "connect: enough; before that: dial: no route to host" ||
 		!fault.Is(err, fault.Unavailable) || !errors.Is(err, context.Canceled) {
 		t.Errorf("%q: %v", fault.KindOf(err), err)
+	}
+}
+
+// TestWaitForProgress pins how long a caller waits: while an attempt makes progress, up to MaxWait.
+func TestWaitForProgress(t *testing.T) {
+	t.Parallel()
+	refused := fault.New(fault.Denied, "log in", "refused")
+	for name, c := range map[string]struct {
+		every, takes time.Duration // every 0: no progress
+		waits        time.Duration
+		want         error // nil: the caller gave up
+	}{
+		"an upload over a slow line":       {30 * time.Second, 2 * time.Minute, 2 * time.Minute, refused},
+		"a login that never ends":          {0, time.Hour, stillWait, nil},
+		"an upload without end":            {40 * time.Second, time.Hour, MaxWait, nil},
+		"a login that is slow but answers": {0, 40 * time.Second, 40 * time.Second, refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := &Machine{Open: func(ctx context.Context) (*Conn, error) {
+					ends := time.After(c.takes)
+					for {
+						var next <-chan time.Time
+						if c.every > 0 {
+							next = time.After(c.every)
+						}
+						select {
+						case <-next:
+							moved(ctx)
+						case <-ends:
+							return nil, refused
+						case <-ctx.Done():
+							return nil, ctx.Err()
+						}
+					}
+				}}
+				defer func() { _ = m.Close() }()
+				began := time.Now()
+				_, err := m.Conn(t.Context())
+				took := time.Since(began).Round(time.Second)
+				if took != c.waits || errors.Is(err, refused) != (c.want != nil) {
+					t.Errorf("after %s: %v", took, err)
+				}
+			})
+		})
 	}
 }

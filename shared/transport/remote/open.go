@@ -73,6 +73,7 @@ func Open(ctx context.Context, s Starter, c Config) (*Conn, error) {
 		if err != nil {
 			return nil, err
 		}
+		moved(ctx)
 		word, rest, _ := strings.Cut(line, " ")
 		switch word {
 		case "start":
@@ -134,7 +135,7 @@ func (c *Config) upload(ctx context.Context, s Starter, need string) error {
 		}
 		defer run.Kill()
 		defer context.AfterFunc(ctx, run.Kill)()
-		sent := sendProgram(run.Stdin, p.path, packed == "gzip")
+		sent := sendProgram(moving{run.Stdin, func() { moved(ctx) }}, p.path, packed == "gzip")
 		_ = run.Stdin.Close()
 		line, err := run.line(ctx)
 		switch {
@@ -147,6 +148,19 @@ func (c *Config) upload(ctx context.Context, s Starter, need string) error {
 	}
 	return fault.New(fault.Damaged, "upload the program",
 		"there is no program for the platform that the machine reports")
+}
+
+// moving calls moved after each write.
+type moving struct {
+	io.Writer
+	moved func()
+}
+
+// Write implements io.Writer.
+func (w moving) Write(b []byte) (int, error) {
+	n, err := w.Writer.Write(b)
+	w.moved()
+	return n, err
 }
 
 func sendProgram(w io.Writer, path string, packed bool) error {

@@ -26,6 +26,9 @@ import (
 	"southbound/shared/transport/remote"
 )
 
+// Wait is the longest time that Connect waits, for a login and an upload.
+const Wait = remote.MaxWait
+
 // Conn is the connection of an agent. It implements provider.Remote. It is safe for concurrent use.
 type Conn struct {
 	machine *remote.Machine
