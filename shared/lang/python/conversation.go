@@ -56,16 +56,30 @@ var errGone = errors.New("the Python process has ended")
 // nil reply for a message that asks nothing. It may use b for the reply.
 type answer func(kind string, v []types.Value, b []byte) (reply []byte, more bool, err error)
 
+// stopLate stops the process at the time limit and at the end of the context, until release is
+// called.
+func (c *conversation) stopLate(what string) (release func()) {
+	limit := patience.AfterFunc(c.limit, func() {
+		c.stop(fmt.Sprintf("%s had not ended after %s", what, c.limit))
+	})
+	over := context.AfterFunc(c.ctx, func() { c.stop("") })
+	return func() {
+		limit.Stop()
+		over()
+	}
+}
+
+// start sends the host to the process. A process that does not read it is stopped.
+func (c *conversation) start() error {
+	defer c.stopLate("the start of Python")()
+	return c.boot()
+}
+
 // converse sends a message and answers incoming messages until the conversation ends.
 func (c *conversation) converse(
 	message []byte, what string, answer answer,
 ) (kind string, v []types.Value, err error) {
-	limit := patience.AfterFunc(c.limit, func() {
-		c.stop(fmt.Sprintf("%s had not ended after %s", what, c.limit))
-	})
-	defer limit.Stop()
-	over := context.AfterFunc(c.ctx, func() { c.stop("") })
-	defer over()
+	defer c.stopLate(what)()
 	outer := c.doing.Swap(&what) // such as a test in Python, which requests a compilation
 	defer c.doing.Store(outer)
 	for more := true; more; {

@@ -64,7 +64,7 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 		process: c, ctx: ctx, limit: o.Call, daemons: o.Daemons, tag: h.objects.tag,
 		inModule: h.sources.inModule,
 	}
-	return h, c.boot()
+	return h, h.start()
 }
 
 // Use switches a running host to another model. Imported modules stay imported.
