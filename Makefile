@@ -7,7 +7,7 @@ GOFLAGS ?= -trimpath -ldflags=-s -gcflags=all=-dwarf=false
 export GOFLAGS
 COMPILE := GOGC=400 $(GO)
 
-.PHONY: help build assets console-demo vscode install uninstall quickstart test test-fast e2e verify docs sim sim-services sim-aws sim-mutants fuzz-api bench bench-models bench-orders bench-lists bench-peers bench-aws local local-down deploy variables destroy clean
+.PHONY: help build assets console-demo vscode install uninstall quickstart test test-fast e2e verify docs sim sim-services sim-aws sim-mutants fuzz-api bench bench-models bench-orders bench-lists bench-console bench-peers bench-aws local local-down deploy variables destroy clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -106,6 +106,9 @@ bench-orders: ## time an order, an update and a delete of an instance among some
 
 bench-lists: ## time pages of lists: 50 of 100,000 resources by each filter, and 50 of 100 and of 10,000 instances
 	$(GO) test ./shared/local -run '^$$' -bench 'Benchmark(Page|Instances)$$' -benchtime 5x -timeout 30m
+
+bench-console: ## measure pages of the console over 100,000 resources: bytes, CPU beside that of their API calls, heap, and paint and script in Chromium
+	$(GO) test -vet=off -tags servers ./shared/console -run '^$$' -bench '^Benchmark(Pages|Heap|Paint)$$' -benchtime 5x -timeout 60m
 
 bench-peers: build ## the same with Puppet, installed from Debian
 	command -v puppet >/dev/null || { apt-get update && apt-get install -y --no-install-recommends puppet; }

@@ -266,9 +266,10 @@ func (s *site) fail(w http.ResponseWriter, q *request, err error) {
 func (s *site) write(w http.ResponseWriter, r *http.Request, status int, text []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("ETag", etag(text))
+	tag := etag(text)
+	h.Set("ETag", tag)
 	h.Add("Vary", "Accept-Encoding")
-	if status == http.StatusOK && r.Header.Get("If-None-Match") == etag(text) {
+	if status == http.StatusOK && r.Header.Get("If-None-Match") == tag {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}

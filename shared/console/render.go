@@ -168,6 +168,7 @@ func (l *templates) render(f frame, name string) ([]byte, error) {
 		return nil, fault.New(fault.Internal, "", "there is no template %q", name)
 	}
 	var b bytes.Buffer
+	b.Grow(48 << 10) // of most lists
 	if err := page.ExecuteTemplate(&b, "base.html", f); err != nil {
 		return nil, fault.Wrap(fault.Internal, "", err)
 	}
@@ -175,37 +176,61 @@ func (l *templates) render(f frame, name string) ([]byte, error) {
 }
 
 // regions calls f for every region of a page, which is an element with the attribute data-live and
-// an id, in order. Regions within regions are part of the outer one.
+// an id, in order. Regions within regions are part of the outer one. The page is one of templates,
+// which escape every < and > of texts and attributes, so a search finds its tags; a tokenizer takes a
+// sixth of the time of a page.
 func regions(page []byte, f func(id string, text []byte)) {
-	z := html.NewTokenizer(bytes.NewReader(page))
-	at, start, depth := 0, 0, 0
-	var tag, id string
-	for {
-		kind := z.Next()
-		if kind == html.ErrorToken {
+	const mark = " data-live"
+	for at := 0; ; {
+		i := bytes.Index(page[at:], []byte(mark))
+		if i < 0 {
 			return
 		}
-		from := at
-		at += len(z.Raw())
-		switch kind {
-		case html.StartTagToken:
-			name, more := z.TagName()
-			switch {
-			case id != "" && string(name) == tag:
-				depth++
-			case id == "":
-				if got := regionID(z, more); got != "" {
-					tag, id, start, depth = string(name), got, from, 1
-				}
-			}
-		case html.EndTagToken:
-			name, _ := z.TagName()
-			if id == "" || string(name) != tag {
-				continue
-			}
+		start, end := bytes.LastIndexByte(page[:at+i], '<'), bytes.IndexByte(page[at+i:], '>')
+		if at += i + len(mark); start < 0 || end < 0 || bytes.IndexByte(page[start:at], '>') >= 0 {
+			continue // it is in a text
+		}
+		tag, id := regionOf(page[start : at-len(mark)+end+1])
+		if id == "" {
+			continue
+		}
+		size := sizeOf(page[start:], tag)
+		if size == 0 {
+			return
+		}
+		f(id, page[start:start+size])
+		at = start + size
+	}
+}
+
+// regionOf returns the name and the id of a start tag; "": it is no region.
+func regionOf(text []byte) (tag, id string) {
+	z := html.NewTokenizer(bytes.NewReader(text))
+	if z.Next() != html.StartTagToken {
+		return "", ""
+	}
+	name, more := z.TagName()
+	return string(name), regionID(z, more)
+}
+
+// sizeOf returns the size of the element that a text begins with, which has a tag; 0: it has no end.
+func sizeOf(text []byte, tag string) int {
+	for at, depth := 0, 0; ; {
+		i := bytes.Index(text[at:], []byte(tag))
+		if i < 1 {
+			return 0
+		}
+		from := at + i
+		at = from + len(tag)
+		if at == len(text) || !bytes.ContainsRune([]byte(" \n\t/>"), rune(text[at])) {
+			continue // another name, such as dialog of dia
+		}
+		switch {
+		case text[from-1] == '<':
+			depth++
+		case text[from-1] == '/' && from > 1 && text[from-2] == '<':
 			if depth--; depth == 0 {
-				f(id, page[start:at])
-				id = ""
+				return at + bytes.IndexByte(text[at:], '>') + 1
 			}
 		}
 	}

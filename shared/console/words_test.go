@@ -1,9 +1,14 @@
 package console
 
 import (
+	"bytes"
+	"html/template"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/net/html"
 
 	"southbound/shared/api"
 )
@@ -84,6 +89,63 @@ func TestPick(t *testing.T) {
 	} {
 		if got := string(pick([]byte(page), ids)); got != want {
 			t.Errorf("%q: %q", ids, got)
+		}
+	}
+}
+
+// tokenized is regions by a tokenizer of HTML.
+func tokenized(page []byte, f func(id string, text []byte)) {
+	z := html.NewTokenizer(bytes.NewReader(page))
+	at, start, depth := 0, 0, 0
+	var tag, id string
+	for {
+		kind := z.Next()
+		if kind == html.ErrorToken {
+			return
+		}
+		from := at
+		at += len(z.Raw())
+		switch kind {
+		case html.StartTagToken:
+			name, more := z.TagName()
+			switch {
+			case id != "" && string(name) == tag:
+				depth++
+			case id == "":
+				if got := regionID(z, more); got != "" {
+					tag, id, start, depth = string(name), got, from, 1
+				}
+			}
+		case html.EndTagToken:
+			name, _ := z.TagName()
+			if id == "" || string(name) != tag {
+				continue
+			}
+			if depth--; depth == 0 {
+				f(id, page[start:at])
+				id = ""
+			}
+		}
+	}
+}
+
+// TestRegionsOf finds the regions of pages as a tokenizer of HTML does, whatever their texts are.
+func TestRegionsOf(t *testing.T) {
+	t.Parallel()
+	page := template.Must(template.New("").Parse(`<!DOCTYPE html><title>{{.}}</title><body data-live><div id="x" ` +
+		`title="{{.}}"><p>{{.}}</p><div title="{{.}}" data-live id="a"><div>{{.}}<divx></divx></div><a href="?q={{.}}">x</a>` +
+		`</div></div>{{.}}<textarea>{{.}}</textarea><section id="s" data-live><section data-live id="in">{{.}}</section>` +
+		`<pre>{{.}}</pre></section><p data-live id="{{.}}">{{.}}</p><ul data-live id="open"><li>{{.}}`))
+	for _, text := range append(attacks(), "", " data-live id=x", "</div>", "<div data-live id=b>", "a > b data-live", "div>") {
+		var b bytes.Buffer
+		if err := page.Execute(&b, text); err != nil {
+			t.Fatal(err)
+		}
+		var got, want []string
+		regions(b.Bytes(), func(id string, text []byte) { got = append(got, id, string(text)) })
+		tokenized(b.Bytes(), func(id string, text []byte) { want = append(want, id, string(text)) })
+		if !slices.Equal(got, want) || len(want) < 4 {
+			t.Errorf("%q: %q, and not %q", text, got, want)
 		}
 	}
 }

@@ -290,6 +290,9 @@ func (x *Tab) Shot(name string) {
 	if err != nil {
 		x.t.Fatal(err)
 	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		x.t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o600); err != nil {
 		x.t.Fatal(err)
 	}
