@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/lifecycle"
@@ -24,7 +25,7 @@ import (
 var consoleCalls string
 
 // offices is a server with services as the calls of the console are about them, and an instance of
-// each: www1 is up, and has active attributes.
+// each: www1 is up, and has active attributes and two resources.
 func offices(t *testing.T) (w *world, customer, site string) {
 	t.Helper()
 	w = start(t, nil)
@@ -86,7 +87,14 @@ func offices(t *testing.T) (w *world, customer, site string) {
 		return idOf(t, v)
 	}
 	customer = makes("customer", `{"name": "acme"}`)
-	return w, customer, makes("site", `{"host_name": "www1", "customer": "`+customer+`"}`)
+	site = makes("site", `{"host_name": "www1", "customer": "`+customer+`"}`)
+	owned := nulls(2)
+	owned.Resources[0].Set, owned.Resources[1].Set = site, site
+	if _, err := w.service.Export(t.Context(), "default",
+		deploy.Export{Model: owned, Partial: true, Owner: true}, nil); err != nil {
+		t.Fatal(err)
+	}
+	return w, customer, site
 }
 
 // idOf returns the id of the instance that is answered.
