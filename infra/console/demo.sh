@@ -33,4 +33,5 @@ sb service update site/shop.globex.example quota=80 --wait
 file=/tmp/southbound-services/www.acme.example/site.conf
 echo 'changed by hand' >>"$file"
 echo "changed $file by hand: find it in the console, and repair it"
+echo "the data is in $dir/data; after the first minute, sign in with the token in $dir/data/api-token"
 exec "$bin" --data "$dir/data" --environment hosting console "$@"

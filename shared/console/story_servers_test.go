@@ -181,4 +181,21 @@ func TestStory(t *testing.T) {
 	x.Click(`form[action$="/do/release"] button`)
 	x.Until(`document.body.innerText.includes("is in force: 0 resources changed")`)
 	shot("14-released")
+	pictures(x, url)
+}
+
+// pictures keeps the pages that docs/console.md shows.
+func pictures(x *chrome.Tab, url string) {
+	x.Open(url + "/services/site/new")
+	typed(x, "/host_name", "shop.acme.example")
+	x.Shot("order-1366")
+	x.Open(url + "/resources")
+	x.Shot("resources-1366")
+	x.Open(x.Eval(`[...document.querySelectorAll("#rows a")].find(a => a.innerText.includes("site.conf")).href`))
+	x.Size(820, 900)
+	x.Shot("resource-820")
+	x.Dark(true)
+	x.Size(390, 844)
+	x.Open(url + "/")
+	x.Shot("overview-390")
 }
