@@ -47,7 +47,7 @@ func (w *world) handled(t *testing.T) {
 			"life": life, "runner": runner, "archive": archive, "secret": secret,
 			"two exports at once": twice, "queue purged": purged, "messages doubled": doubled,
 			"stale and strange messages": strange, "two stacks": neighbour, "examples": example,
-			"many new agents": crowd, "services": services,
+			"many new agents": crowd, "services": services, "console": console,
 		}
 		if w.local != nil { // its handlers write files of this machine
 			scenarios["python"] = python
