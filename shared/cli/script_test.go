@@ -82,11 +82,12 @@ func params(home string) testscript.Params {
 			return cond == home || cond == "stack" && deployed(), nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"damage": damage,
-			"exits":  exits,
-			"expand": expand,
-			"lines":  lines,
-			"unzip":  unzip,
+			"damage":  damage,
+			"exits":   exits,
+			"expand":  expand,
+			"lines":   lines,
+			"objects": objects,
+			"unzip":   unzip,
 		},
 	}
 }

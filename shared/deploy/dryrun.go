@@ -56,7 +56,11 @@ func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only stat
 		return only.Picks(r.ID,
 			r.Set) && (status == nil || status[r.ID])
 	}
-	return d.run(ctx, version.SortedEntries(byID))
+	entries, err := e.planner().WithValues(ctx, env, version.SortedEntries(byID), v.Agents)
+	if err != nil {
+		return DryRun{}, err
+	}
+	return d.run(ctx, entries)
 }
 
 // dryRunner holds the state of one call of DryRun or Preview.

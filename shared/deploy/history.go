@@ -49,8 +49,19 @@ func (e *Engine) Compare(
 	if err != nil {
 		return nil, err
 	}
+	was, err := e.planner().WithValues(ctx, env, version.SortedEntries(before), old.Agents)
+	if err != nil {
+		return nil, err
+	}
+	will, err := e.planner().WithValues(ctx, env, version.SortedEntries(after), now.Agents)
+	if err != nil {
+		return nil, err
+	}
+	for i := range was {
+		before[was[i].ID] = was[i]
+	}
 	texts := run.FewTexts(run.TextsOf(ctx, e.Files))
-	planned, err := e.planner().CompareEntries(before, version.SortedEntries(after),
+	planned, err := e.planner().CompareEntries(before, will,
 		planner.MergeAgents(old.Agents, now.Agents), opts.Whole, texts)
 	agents := agentChanges(old.Agents, now.Agents)
 	recheck(planned, agents)

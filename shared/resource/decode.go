@@ -60,7 +60,7 @@ func SetOf(b []byte) string {
 
 // resource reads the members of a resource.
 func (d *decoder) resource(r *Resource) {
-	var room [11]string
+	var room [12]string
 	seen := room[:0]
 	for more := d.open('{', '}'); more; more = d.more('}') {
 		key := d.key()
@@ -76,6 +76,8 @@ func (d *decoder) member(r *Resource, key string) {
 	switch key {
 	case "attributes":
 		r.Attributes = d.attributes()
+	case "followed":
+		r.Followed = d.attributes()
 	case "id":
 		r.ID = d.id()
 		r.Type, r.Agent = r.ID.Type(), r.ID.Agent()

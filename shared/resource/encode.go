@@ -339,6 +339,9 @@ func appendEscape(b []byte, c byte) []byte {
 func (r *Resource) Encode() ([]byte, error) {
 	b, err := appendMap(append(make([]byte, 0, r.size()), `{"attributes":`...), r.Attributes, exact,
 		0, false)
+	if len(r.Followed) > 0 && err == nil {
+		b, err = appendMap(append(b, `,"followed":`...), r.Followed, exact, 0, false)
+	}
 	if r.Subscribed {
 		b = append(b, `,"heard":true`...)
 	}

@@ -2,6 +2,8 @@
 package resource
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -37,6 +39,40 @@ type Resource struct {
 	// "hears".
 	Subscribed    bool
 	Subscriptions []ID
+	// Followed holds the attributes that refer to facts as the version has them, while Attributes
+	// has the values of the facts, as far as they are known. Only rows have both; nil: none refers
+	// to a fact, or Attributes has the references.
+	Followed map[string]any
+}
+
+// Written returns the resource as a version has it: attributes refer to facts, known or not.
+func (r *Resource) Written() *Resource {
+	if len(r.Followed) == 0 {
+		return r
+	}
+	out := *r
+	out.Attributes, out.Followed = maps.Clone(r.Attributes), nil
+	maps.Copy(out.Attributes, r.Followed)
+	return &out
+}
+
+// Facts returns the facts to which r refers, each once, in order of resource and name.
+func (r *Resource) Facts() []Fact {
+	var out []Fact
+	for name, v := range r.Attributes {
+		if written, is := r.Followed[name]; is {
+			v = written
+		}
+		for _, ref := range References(v) {
+			if f, is := ref.(Fact); is {
+				out = append(out, f)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Fact) int {
+		return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name))
+	})
+	return slices.Compact(out)
 }
 
 // SendsEvents reports whether dependants are notified of the changes of r.

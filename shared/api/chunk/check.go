@@ -41,6 +41,9 @@ func checkResource(types *schema.Registry, r *resource.Resource) error {
 			return err
 		}
 	}
+	if len(r.Followed) > 0 {
+		return fault.New(fault.Invalid, "", "only a deployed resource has values of facts")
+	}
 	for _, id := range r.Requires {
 		if _, err := resource.ParseID(string(id)); err != nil {
 			return err // already a fault

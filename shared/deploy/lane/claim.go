@@ -72,6 +72,7 @@ type claim struct {
 	waved      bool      // a wave asked for it
 	coded      bool      // it comes with its handler
 	secrets    bool      // it may refer to secrets
+	told       bool      // its facts were stored before it acted
 	result     *step.Result
 	ended      step.Finished
 	wrote      state.Row // the row as the result leaves it

@@ -93,7 +93,7 @@ func (b *batch) prepare(ctx context.Context, c *claim, r *run.Run) {
 		return
 	}
 	b.Runs.Resolve(ctx, r, run.Inputs{Reload: len(reload) > 0, Need: b.needOf(c),
-		First: c.row.SucceededAt.IsZero(), Facts: c.row.WantFacts(), Released: b.stored.Released})
+		First: c.row.SucceededAt.IsZero(), Facts: c.row.AskedForFacts(), Released: b.stored.Released})
 }
 
 // markCreating records data of a run before it acts: the token of a create, the notes, and facts
@@ -106,7 +106,8 @@ func (b *batch) markCreating(ctx context.Context, of *claim, r *run.Run) (bool, 
 	done, err := b.commit(
 		ctx,
 		state.Commit{Rows: []state.Row{row}, Parameters: factsOf(row.ID, r.Facts, b.Clock.Now()),
-			Next: b.claimed, SeenPlan: b.sched.PlanSeq, Until: b.Clock.Now().Add(b.Runs.HeldFor(&row, r.Intent()) + state.LeaseMargin)},
+			AddOutbox: b.remembered(of, r), Next: b.claimed, SeenPlan: b.sched.PlanSeq,
+			Until: b.Clock.Now().Add(b.Runs.HeldFor(&row, r.Intent()) + state.LeaseMargin)},
 	)
 	if err != nil {
 		return false, err

@@ -60,6 +60,7 @@ func (b *batch) runAll(ctx context.Context, began time.Time) (rest []*claim, cut
 			continue
 		}
 		err = b.timed(ctx, group)
+		b.learn(ctx, group)
 		for _, c := range group {
 			if c.result == nil {
 				continue // not run: the caller gave up, or the lane could not be held
@@ -112,12 +113,15 @@ func (b *batch) adapt(took time.Duration, all bool) {
 	}
 }
 
-// decides reports whether a run of a group has failed and a dependant in the rest of the batch
-// would be skipped for it. Such a failure is recorded first. If its intent has been replaced since
-// the claim, the failure does not count, and the dependants wait for the new intent.
+// decides reports whether a run of a group has failed, or has learned a fact, and the rest of the
+// batch has a dependant. Such a result is recorded first, since the dependant would be skipped for
+// the failure, or would run with the former value of the fact. If the intent of a failed run has
+// been replaced since the claim, the failure does not count, and the dependants wait for the new
+// intent.
 func decides(g *version.Graph, group, rest []*claim) bool {
 	for _, c := range group {
-		if c.node < 0 || c.result == nil || len(c.result.Causes) > 0 || c.wrote.AsWanted() {
+		if c.node < 0 || c.result == nil || len(c.result.Causes) > 0 ||
+			c.wrote.AsWanted() && len(c.result.Facts) == 0 {
 			continue
 		}
 		for _, d := range rest {

@@ -10,8 +10,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// Relate adds the relations that follow from the types of resources, if both ends are among them,
-// and sorts requirements. byID holds their indexes. Through a relation, a resource is notified of
+// Relate adds the relations that follow from the types of resources and from references to facts, if
+// both ends are among them, and sorts requirements. byID holds their indexes. Through a relation, a resource is notified of
 // the changes of the other resource only. Authors decide whether other dependants are notified of
 // them (send_event), and whether a resource is notified of any changes (receive_events).
 // Subscriptions are computed again each time, since resources may come from an earlier version.
@@ -27,7 +27,7 @@ func (c *Checker) Relate(resources []resource.Resource, byID map[resource.ID]int
 		r := &resources[i]
 		for _, to := range c.Related(r) {
 			j, ok := byID[to.ID]
-			if !ok || j == i {
+			if !ok || j == i && len(factsOf(r, r.ID)) == 0 { // CheckCycles refuses one that waits for itself
 				continue
 			}
 			other := &resources[j]
@@ -54,19 +54,26 @@ func (c *Checker) Relate(resources []resource.Resource, byID map[resource.ID]int
 	}
 }
 
-// Related returns the relations that a resource has by its type.
+// Related returns the relations that a resource has by its type and by its references to facts. It
+// requires the resources that learn these facts: see docs/design/facts.md.
 func (c *Checker) Related(r *resource.Resource) []schema.Related {
-	t, ok := c.Type(r)
-	if !ok || !t.HasRelations() {
-		return nil
+	var out []schema.Related
+	if t, ok := c.Type(r); ok && t.HasRelations() {
+		out = t.Related(r.Agent, r.Attributes)
 	}
-	return t.Related(r.Agent, r.Attributes)
+	for _, f := range r.Facts() {
+		to := schema.Related{Kind: schema.Require, ID: f.Of}
+		if !slices.Contains(out, to) {
+			out = append(out, to)
+		}
+	}
+	return out
 }
 
 // MeansTheSame reports whether two descriptions of a resource have the same meaning for other
 // resources. Both have to manage the same thing, and both or neither describe it as a whole. They
 // also have to change a part of the same thing, keep the same paths, and have the same relations by
-// their type.
+// their type and by facts.
 func (c *Checker) MeansTheSame(a, b *resource.Resource) bool {
 	targets := TargetsOf(nil, false) // both have the same agent
 	one, oneShared := c.ThingsOf(a, targets)
@@ -88,7 +95,8 @@ func sortedRelations(list []schema.Related) []schema.Related {
 	return list
 }
 
-// RequiresByType reports whether a requires b because of the type of one of them.
+// RequiresByType reports whether a requires b because of the type of one of them, or because a
+// refers to a fact of b.
 func (c *Checker) RequiresByType(a, b *resource.Resource) bool {
 	for _, to := range c.Related(a) {
 		if to.ID == b.ID && (to.Kind == schema.Require || to.Kind == schema.Subscribe) {
@@ -103,13 +111,17 @@ func (c *Checker) RequiresByType(a, b *resource.Resource) bool {
 	return false
 }
 
-// byNature returns text for a hint: the requirements of a cycle that follow from a type, so that no
-// author has to have written them; "" if there are none.
+// byNature returns text for a hint: the requirements of a cycle that follow from a type or from a
+// reference to a fact, so that no author has to have written them; "" if there are none.
 func byNature(c *Checker, resources []resource.Resource, cycle []int32) string {
 	var out []string
 	for i, n := range cycle {
 		a, b := &resources[n], &resources[cycle[(i+1)%len(cycle)]]
-		if c.RequiresByType(a, b) {
+		facts := factsOf(a, b.ID)
+		switch {
+		case len(facts) > 0:
+			out = append(out, fmt.Sprintf("%s refers to fact %q of %s", a.ID, facts[0].Name, b.ID))
+		case c.RequiresByType(a, b):
 			out = append(out, fmt.Sprintf("%s requires %s by the nature of its type", a.ID, b.ID))
 		}
 	}
@@ -117,4 +129,9 @@ func byNature(c *Checker, resources []resource.Resource, cycle []int32) string {
 		return ""
 	}
 	return "; " + strings.Join(out, ", ")
+}
+
+// factsOf returns the facts of a resource to which another one refers.
+func factsOf(r *resource.Resource, of resource.ID) []resource.Fact {
+	return slices.DeleteFunc(r.Facts(), func(f resource.Fact) bool { return f.Of != of })
 }

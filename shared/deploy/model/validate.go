@@ -313,7 +313,11 @@ func (c *Checker) CheckCycles(
 		}
 		names = append(names, names[0])
 		p.Message = "dependency cycle: " + strings.Join(names, " requires ")
-		p.Hint = "remove one of these requirements" + byNature(c, resources, cycle)
+		nature := byNature(c, resources, cycle)
+		p.Hint = "remove one of these requirements" + nature
+		if strings.Contains(nature, " refers to fact ") {
+			p.Hint = "remove one of these requirements or references to facts" + nature
+		}
 		problems.Add(p)
 	}
 	return problems

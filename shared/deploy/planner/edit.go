@@ -10,6 +10,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -57,7 +58,48 @@ func (p *editor) readBase(ctx context.Context, base state.Version) (*edit, error
 	if err != nil {
 		return nil, err
 	}
-	return newEdit(base, entries)
+	e, err := newEdit(base, entries)
+	if err != nil {
+		return nil, err
+	}
+	return e, p.withFacts(ctx, e)
+}
+
+// withFacts gives the resources of a base the values of facts that their rows have, so that they are
+// compared with other resources by the things that they manage.
+func (p *editor) withFacts(ctx context.Context, e *edit) error {
+	var ids []resource.ID
+	for id, r := range e.was {
+		if len(r.Facts()) > 0 {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	rows, err := p.load(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		row, was := rows[id], e.was[id]
+		if row == nil || row.Orphaned || row.Removing || row.Damaged() {
+			continue
+		}
+		now, err := resource.Decode(row.Body)
+		if err != nil {
+			return fault.Wrap(fault.Damaged, "read resource "+string(id), err)
+		}
+		was.Attributes = maps.Clone(was.Attributes)
+		for name, v := range now.Followed {
+			if resource.Equal(was.Attributes[name], v) {
+				was.Attributes[name] = now.Attributes[name]
+				if was.Followed == nil {
+					was.Followed = map[string]any{}
+				}
+				was.Followed[name] = v
+			}
+		}
+	}
+	return nil
 }
 
 // whole returns the edit of a whole export: it puts all resources of the model, and drops all
@@ -130,7 +172,7 @@ func (e *edit) entryOf(
 		}
 		en, err := e.entries[r.ID], error(nil)
 		if next.Affected[r.ID] {
-			en.Body, err = r.Encode()
+			en.Body, err = r.Written().Encode()
 		}
 		return en, err == nil
 	}

@@ -13,13 +13,16 @@ import (
 	"southbound/shared/resource"
 )
 
-// askFacts plans to read the facts that planned rows lack, and the facts of other given resources:
-// it schedules these resources.
+// askFacts plans to read the facts that planned rows lack, the facts of other given resources, and
+// those of resources to which a planned row is the first to refer: it schedules these resources.
 func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error {
-	want := map[resource.ID]bool{}
+	want, first := map[resource.ID]bool{}, map[resource.ID]bool{}
 	maps.Copy(want, of)
 	for _, row := range p.rows {
 		if err := row.AddMissingFacts(want); err != nil {
+			return err
+		}
+		if err := row.AddFollowed(first); err != nil {
 			return err
 		}
 	}
@@ -28,6 +31,9 @@ func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error 
 	}
 	var ids []resource.ID
 	for id := range want {
+		first[id] = true
+	}
+	for id := range first {
 		if p.rows[id] == nil {
 			ids = append(ids, id)
 		}
@@ -36,6 +42,15 @@ func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error 
 	stored, err := p.load(ctx, ids)
 	if err != nil {
 		return err
+	}
+	for id := range first {
+		row := p.rows[id]
+		if row == nil {
+			row = stored[id]
+		}
+		if row != nil && !row.AskedForFacts() && p.pl.Runs.ReportsFacts(row) {
+			want[id] = true
+		}
 	}
 	running, err := p.askedBefore(ctx, stored)
 	if err != nil {
@@ -105,9 +120,10 @@ func (p *resolver) awaitedFacts(ctx context.Context, want map[resource.ID]bool) 
 	})
 }
 
-// resolveAgain resolves the references of all undefined rows again and schedules rows that no
-// longer lack a value.
-func (p *resolver) resolveAgain(ctx context.Context) error {
+// resolveAgain resolves the references of all undefined rows again, and those of the dependants of
+// resources whose facts have changed. It schedules rows that no longer lack a value, and rows that
+// get another value.
+func (p *resolver) resolveAgain(ctx context.Context, changed []resource.ID) error {
 	graph, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 	if err != nil {
 		return err
@@ -116,17 +132,23 @@ func (p *resolver) resolveAgain(ctx context.Context) error {
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read agents", err)
 	}
-	err = p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {
-		if !row.Undefined() || row.Orphaned {
-			return nil
-		}
-		if planned := p.rows[row.ID]; planned != nil {
-			row = planned
-		}
-		return p.resolveRow(ctx, row, agents[row.ID.Agent()].Agent)
-	})
+	open := &openRows{of: map[resource.ID]*resource.Resource{}}
+	if err := p.undefined(ctx, open); err != nil {
+		return err
+	}
+	if err := p.followers(ctx, graph, changed, open); err != nil {
+		return err
+	}
+	known, err := p.lookup(ctx, open.refs)
 	if err != nil {
 		return err
+	}
+	known.pinned = true
+	for _, row := range open.rows {
+		if err := p.resolveRow(ctx, row, open.of[row.ID], agents[row.ID.Agent()].Agent,
+			known); err != nil {
+			return err
+		}
 	}
 	if err := p.reblock(ctx, graph, nil); err != nil {
 		return err
@@ -135,27 +157,79 @@ func (p *resolver) resolveAgain(ctx context.Context) error {
 	return nil
 }
 
-// resolveRow gives an undefined row the values that are known by now.
-func (p *resolver) resolveRow(ctx context.Context, row *state.Row, agent resource.Agent) error {
+// openRows are rows whose references are to be resolved again.
+type openRows struct {
+	rows []*state.Row
+	of   map[resource.ID]*resource.Resource // their resources, as a version has them
+	refs []any
+}
+
+// add adds a row unless it is there already, or has no reference to a parameter or a fact.
+func (o *openRows) add(row *state.Row) error {
+	if row.Orphaned || row.Removing || row.Damaged() || o.of[row.ID] != nil {
+		return nil
+	}
 	res, err := resource.Decode(row.Body)
 	if err != nil {
 		return fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
 	}
-	known, err := p.lookup(ctx, resource.References(res.Attributes))
-	if err != nil {
+	if res = res.Written(); len(model.Missing(res.Attributes)) > 0 {
+		o.rows, o.of[row.ID] = append(o.rows, row), res
+		o.refs = append(o.refs, resource.References(res.Attributes)...)
+	}
+	return nil
+}
+
+// undefined adds all undefined rows. It reads no row if there is none.
+func (p *resolver) undefined(ctx context.Context, to *openRows) error {
+	if n, err := lacking(ctx, p.planning); err != nil || n == 0 {
 		return err
 	}
-	attrs, problems := p.pl.resolveAttributes(ctx, res, known)
+	return p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {
+		if !row.Undefined() {
+			return nil
+		}
+		return to.add(p.planned(row))
+	})
+}
+
+// followers adds the dependants of resources whose facts have changed.
+func (p *resolver) followers(
+	ctx context.Context, g *version.Graph, changed []resource.ID, to *openRows,
+) error {
+	var ids []resource.ID
+	for _, n := range g.Nodes(changed) {
+		for _, d := range g.Dependants(n) {
+			ids = append(ids, g.IDs[d])
+		}
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	rows, err := p.load(ctx, ids)
+	for _, id := range ids {
+		if row := rows[id]; row != nil && err == nil {
+			err = to.add(p.planned(row))
+		}
+	}
+	return err
+}
+
+// resolveRow gives a row the values that are known by now; res is its resource as a version has it.
+// A row that has all values keeps those that are no longer known.
+func (p *resolver) resolveRow(
+	ctx context.Context, row *state.Row, res *resource.Resource, agent resource.Agent, known *values,
+) error {
+	now, problems := p.pl.valued(ctx, res, known)
+	missing := model.Missing(now.Attributes)
+	if len(missing) > 0 && !row.Undefined() {
+		return nil
+	}
 	if len(problems) > 0 {
-		p.apply(row, step.ValueKnown{Problem: problems[0].Message})
+		p.apply(row, step.ValueKnown{Problem: problems[0].Message,
+			Missing: model.Missing(res.Attributes)})
 		return nil
 	}
-	missing := model.Missing(attrs)
-	if slices.Equal(missing, row.Missing) {
-		return nil
-	}
-	res.Attributes = attrs
-	en, err := version.NewEntry(res, agent)
+	en, err := version.NewEntry(now, agent)
 	if err != nil {
 		return fault.Wrap(fault.Internal, "encode resource "+string(row.ID), err)
 	}

@@ -53,12 +53,19 @@ func rebuild(ctx context.Context, pl *Config, stored state.Env) error {
 	if len(lost) == 0 {
 		return nil
 	}
+	agents := agentsByName(v.Agents)
 	if err := pl.Client.EachRow(ctx, stored.Name, func(r *state.Row) error {
 		b := version.ChunkOf(r.ID, len(v.Chunks))
-		if _, is := lost[b]; is && !r.Orphaned && !r.Removing && !r.Gone {
-			lost[b] = append(lost[b], version.Entry{ID: r.ID, Hash: r.Hash,
-				Body: slices.Clone(r.Body)})
+		_, is := lost[b]
+		if !is || r.Orphaned || r.Removing || r.Gone {
+			return nil
 		}
+		en, err := writtenOf(r, agents)
+		if err != nil {
+			return nil // the chunk stays lost
+		}
+		en.Body = slices.Clone(en.Body)
+		lost[b] = append(lost[b], en)
 		return nil
 	}); err != nil {
 		return err

@@ -112,7 +112,7 @@ func (mg *merger) redescribed(i int, old *resource.Resource) {
 		r.Requires = slices.Concat(r.Requires, mg.Requires(mg.pl.Checker, mg.was, old))
 		slices.Sort(r.Requires)
 		r.Requires = slices.Compact(r.Requires)
-		r.Attributes = old.Attributes // in which references may have values
+		r.Attributes, r.Followed = old.Attributes, old.Followed // references may have values
 		mg.stays(r)
 	case old.Set != r.Set && !mg.replaced[old.Set]:
 		mg.taken = append(mg.taken, taken{i, old.Set})

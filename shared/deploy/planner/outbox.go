@@ -54,18 +54,19 @@ func (p *followUp) plan(ctx context.Context, entries []state.Outbox) error {
 	if err != nil {
 		return err
 	}
-	resolve := false
+	resolve, changed := false, []resource.ID(nil)
 	for i := range entries {
 		p.drop = append(p.drop, entries[i].ID)
-		if entries[i].Kind == state.OutboxFact || damaged(entries[i]) {
-			resolve = true
+		resolve = resolve || damaged(entries[i])
+		if entries[i].Kind == state.OutboxFact {
+			resolve, changed = true, append(changed, entries[i].Of)
 		}
 	}
 	if err := p.wake(ctx, graph, entries); err != nil {
 		return err
 	}
 	if resolve {
-		if err := (&resolver{p.planning}).resolveAgain(ctx); err != nil {
+		if err := (&resolver{p.planning}).resolveAgain(ctx, changed); err != nil {
 			return err
 		}
 	}

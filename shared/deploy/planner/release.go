@@ -28,7 +28,7 @@ func (p *releasing) release(ctx context.Context, n next) (released, error) {
 		return p.releaseWhole(ctx, n.version, n.entries)
 	}
 	lost, err := p.lost(ctx, slices.DeleteFunc(slices.Clone(n.entries),
-		func(en version.Entry) bool { return n.stays[en.ID] }))
+		func(en version.Entry) bool { return n.stays[en.ID] }), n.version.Agents)
 	if err != nil || p.env.Released == n.version.Number && len(lost) == 0 {
 		return released{}, err
 	}
@@ -101,13 +101,15 @@ func (p *releasing) previous(
 	if err != nil {
 		return nil, nil, err
 	}
-	before := make(map[resource.ID]version.Entry, len(rows))
+	before, agents := make(map[resource.ID]version.Entry, len(rows)), agentsByName(old.Agents)
 	for _, id := range ids {
 		row := rows[id]
 		if row == nil {
 			rows[id] = nil // its row was looked up
 		} else if !row.Orphaned && !row.Removing {
-			before[id] = version.Entry{ID: id, Hash: row.Hash, Body: row.Body}
+			if before[id], err = writtenOf(row, agents); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
 	return before, rows, nil

@@ -24,6 +24,7 @@ type releaser struct {
 	rows    map[resource.ID]*state.Row // the rows that may change
 	index   map[resource.ID]bool       // the ids of after
 	same    bool                       // the graph in force stays
+	written map[resource.ID]string     // hashes of entries of after that have got values
 	// with a delta: the resources whose requirements in the graph may have changed
 	edited []resource.ID
 	wave   waveProgress
@@ -56,7 +57,8 @@ type interrupted struct {
 
 // newReleaser returns a releaser for a difference.
 func newReleaser(p *releasing, d difference) *releaser {
-	return &releaser{p: p, difference: d, wave: waveProgress{p: p.planning}}
+	return &releaser{p: p, difference: d, wave: waveProgress{p: p.planning},
+		written: map[resource.ID]string{}}
 }
 
 // plan plans the rows, the graph and all other changes of the release.
@@ -185,7 +187,7 @@ func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool)
 		}
 	}
 	old, had := r.before[en.ID]
-	if fresh && (!had || old.Hash != en.Hash) {
+	if fresh && (!had || old.Hash != en.Hash && old.Hash != r.written[en.ID]) {
 		r.released.changed++
 	}
 	r.p.whole[en.ID] = true

@@ -164,7 +164,7 @@ func (s *bounded) sameOrder() bool {
 func (s *bounded) delta(ctx context.Context, entries []version.Entry) (*delta, error) {
 	out := &delta{before: map[resource.ID]version.Entry{}, put: pointers(s.list), done: s.done,
 		stays: s.stays}
-	lost, err := (&releasing{s.planning}).lost(ctx, entries)
+	lost, err := (&releasing{s.planning}).lost(ctx, entries, s.last.Agents)
 	if err != nil {
 		return nil, err
 	}

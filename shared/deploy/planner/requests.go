@@ -164,7 +164,11 @@ func (pl *Planner) changeParameters(
 		// then, so the rows that wait for them must be resolved even after a crash.
 		resolve := state.Outbox{ID: pl.NewID(), Kind: state.OutboxFact, At: pl.Clock.Now()}
 		p.add, p.drop = []state.Outbox{resolve}, []string{resolve.ID}
-		if err := (&resolver{p}).resolveAgain(ctx); err != nil {
+		var changed []resource.ID
+		for i := range p.store.set {
+			changed = append(changed, p.store.set[i].Of)
+		}
+		if err := (&resolver{p}).resolveAgain(ctx, changed); err != nil {
 			return err
 		}
 		return p.commit(ctx, scheduleChanges)

@@ -45,6 +45,7 @@ type kept struct {
 type values struct {
 	known    map[state.ParameterKey]string
 	volatile bool
+	pinned   bool // secrets keep the versions that they have
 }
 
 // lookup reads the parameters and facts that refs name.
@@ -200,7 +201,7 @@ func (p *resolver) resolveEach(
 			problems.Add(q)
 		}
 		was := *r
-		r.Attributes = attrs
+		r.Attributes, r.Followed = attrs, p.pl.followed(ctx, r, known)
 		out.unsettled = out.unsettled || len(ps) == 0 && !p.pl.Checker.MeansTheSame(&was, r)
 	}
 	if len(problems) > 0 {
@@ -298,6 +299,9 @@ func (pl *Config) resolveRef(ctx context.Context, ref any, known *values) (any, 
 			return v, nil
 		}
 	case resource.Secret:
+		if known.pinned {
+			return ref, nil
+		}
 		return pl.secretVersion(ctx, r), nil
 	}
 	return ref, nil
@@ -339,6 +343,48 @@ func (pl *Config) resolveAttributes(
 		}
 	}
 	return out, problems
+}
+
+// valued returns a resource of a version with the values of its references, as far as they are
+// known.
+func (pl *Config) valued(
+	ctx context.Context, written *resource.Resource, known *values,
+) (*resource.Resource, []diag.Problem) {
+	attrs, problems := pl.resolveAttributes(ctx, written, known)
+	out := *written
+	out.Attributes, out.Followed = attrs, pl.followed(ctx, written, known)
+	return &out, problems
+}
+
+// followed returns the attributes of r that refer to facts, with values for all other references.
+func (pl *Config) followed(
+	ctx context.Context, r *resource.Resource, known *values,
+) map[string]any {
+	var out map[string]any
+	for name, v := range r.Written().Attributes {
+		if !slices.ContainsFunc(resource.References(v), isFact) {
+			continue
+		}
+		kept, err := resource.Walk(v, func(ref any) (any, error) {
+			if isFact(ref) {
+				return ref, nil
+			}
+			return pl.resolveRef(ctx, ref, known)
+		})
+		if err != nil {
+			continue // resolveAttributes has returned the problem
+		}
+		if out == nil {
+			out = map[string]any{}
+		}
+		out[name] = kept
+	}
+	return out
+}
+
+func isFact(ref any) bool {
+	_, is := ref.(resource.Fact)
+	return is
 }
 
 // coerce parses the text of a parameter or fact as the number or boolean that the attribute

@@ -53,12 +53,15 @@ func (p *editor) targeted(ctx context.Context, x Export) (*edit, error) {
 	}
 	entries, err := version.ReadChunks(ctx, p.pl.Files, base.Chunks)
 	if err == nil {
-		err = p.current(ctx, entries)
+		err = p.current(ctx, entries, base.Agents)
 	}
 	if err != nil {
 		return nil, err
 	}
 	e, err := newEdit(base, entries)
+	if err == nil {
+		err = p.withFacts(ctx, e)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +80,10 @@ func (p *editor) targeted(ctx context.Context, x Export) (*edit, error) {
 
 // current replaces entries of the version in force by those that its rows have. If a value became
 // known after the version was stored, the row has the value and the version does not. Resources that
-// are not targeted keep that value.
-func (p *editor) current(ctx context.Context, entries map[resource.ID]version.Entry) error {
+// are not targeted keep that value. References to facts stay: rows follow them.
+func (p *editor) current(
+	ctx context.Context, entries map[resource.ID]version.Entry, agents []resource.Agent,
+) error {
 	var open []resource.ID
 	for id, en := range entries {
 		if en.HasReferences() {
@@ -87,12 +92,18 @@ func (p *editor) current(ctx context.Context, entries map[resource.ID]version.En
 	}
 	slices.Sort(open)
 	rows, err := p.load(ctx, open)
+	if err != nil {
+		return err
+	}
+	byName := agentsByName(agents)
 	for id, row := range rows {
 		if !row.Orphaned && !row.Removing && !row.Damaged() && !row.Undefined() {
-			entries[id] = version.Entry{ID: id, Hash: row.Hash, Body: row.Body}
+			if entries[id], err = writtenOf(row, byName); err != nil {
+				return err
+			}
 		}
 	}
-	return err
+	return nil
 }
 
 // find selects the resources of the export.

@@ -2,24 +2,27 @@ package planner
 
 import (
 	"context"
+	"slices"
 
 	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
-// A version holds a reference to a parameter or a fact if its value was unknown when the version
-// was stored. A resource that refers to an unknown value is undefined, whatever it was before. If
-// the value became known later, the row has it, and the version still does not. If the value is
-// forgotten again, the row keeps it until the next export.
+// A version holds a reference to a parameter if its value was unknown when the version was stored, and
+// every reference to a fact: see docs/design/facts.md. A resource that refers to an unknown value is
+// undefined, whatever it was before. If the value became known later, the row has it, and the version
+// still does not. If the value is forgotten again, the row keeps it until the next export.
 
-// lost returns the resources of entries that refer to an unknown value while their rows have a
-// value for it. The value became known after the same entry was released earlier, and has been
-// forgotten since. No other part of these resources needs to have changed.
+// lost returns the resources of entries whose rows have another intent than the entry has with the
+// values that are known now: a value was forgotten, or a change of a fact was not followed. No other
+// part of these resources needs to have changed.
 func (p *releasing) lost(
 	ctx context.Context,
 	entries []version.Entry,
+	agents []resource.Agent,
 ) (map[resource.ID]bool, error) {
 	if p.env.Released == 0 {
 		return nil, nil
@@ -34,10 +37,11 @@ func (p *releasing) lost(
 	if err != nil {
 		return nil, err
 	}
-	lost := map[resource.ID]bool{}
+	var open []*resource.Resource
+	var refs []any
 	for i := range entries {
 		row := rows[entries[i].ID]
-		if row == nil || row.Undefined() || row.Orphaned || row.Removing {
+		if row == nil || row.Undefined() || row.Orphaned || row.Removing || row.Damaged() {
 			continue
 		}
 		res, err := resource.Decode(entries[i].Body)
@@ -45,19 +49,60 @@ func (p *releasing) lost(
 			return nil, fault.Wrap(fault.Damaged, "read version", err)
 		}
 		if len(model.Missing(res.Attributes)) > 0 {
-			lost[row.ID] = true
+			open, refs = append(open, res), append(refs, resource.References(res.Attributes)...)
+		}
+	}
+	if len(open) == 0 {
+		return nil, nil
+	}
+	known, err := p.lookup(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	known.pinned = true
+	lost, byName := map[resource.ID]bool{}, agentsByName(agents)
+	for _, res := range open {
+		now, problems := p.pl.valued(ctx, res, known)
+		if len(problems) > 0 {
+			continue
+		}
+		en, err := version.NewEntry(now, byName[now.Agent])
+		if err != nil {
+			return nil, fault.Wrap(fault.Internal, "encode resource "+string(res.ID), err)
+		}
+		if len(model.Missing(now.Attributes)) > 0 || en.Hash != rows[res.ID].Hash {
+			lost[res.ID] = true
 		}
 	}
 	return lost, nil
 }
 
+func agentsByName(agents []resource.Agent) map[string]resource.Agent {
+	out := make(map[string]resource.Agent, len(agents))
+	for _, a := range agents {
+		out[a.Name] = a
+	}
+	return out
+}
+
+// writtenOf returns the entry that a version has of the resource of a row: with references to facts
+// instead of their values.
+func writtenOf(row *state.Row, agents map[string]resource.Agent) (version.Entry, error) {
+	if !row.Follows() {
+		return version.Entry{ID: row.ID, Hash: row.Hash, Body: row.Body}, nil
+	}
+	res, err := resource.Decode(row.Body)
+	if err != nil {
+		return version.Entry{}, fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
+	}
+	en, err := version.NewEntry(res.Written(), agents[res.Agent])
+	return en, fault.Wrap(fault.Internal, "encode resource "+string(row.ID), err)
+}
+
 // resolve puts known values into the entries to be released. Entries that stay get the values of
 // their rows.
 func (r *releaser) resolve(ctx context.Context) error {
-	agents := make(map[string]resource.Agent, len(r.v.Agents))
-	for _, a := range r.v.Agents {
-		agents[a.Name] = a
-	}
+	agents := agentsByName(r.v.Agents)
 	var open []*resource.Resource
 	at := map[resource.ID]*version.Entry{}
 	var refs []any
@@ -76,7 +121,8 @@ func (r *releaser) resolve(ctx context.Context) error {
 		if had, err := r.valuesOf(en); err != nil {
 			return err
 		} else if had != nil {
-			res.Attributes = had
+			res.Attributes, res.Followed = had.Attributes, had.Followed
+			r.written[res.ID] = en.Hash
 			if *en, err = version.NewEntry(res, agents[res.Agent]); err != nil {
 				return fault.Wrap(fault.Internal, "encode resource "+string(res.ID), err)
 			}
@@ -92,28 +138,28 @@ func (r *releaser) resolve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	known.pinned = true
 	if len(known.known) == 0 {
 		return nil
 	}
 	for _, res := range open {
-		attrs, problems := r.p.pl.resolveAttributes(ctx, res, known)
+		now, problems := r.p.pl.valued(ctx, res, known)
 		if len(problems) > 0 {
 			continue // it stays undefined until a value fits
 		}
-		res.Attributes = attrs
-		en, err := version.NewEntry(res, agents[res.Agent])
+		en, err := version.NewEntry(now, agents[res.Agent])
 		if err != nil {
 			return fault.Wrap(fault.Internal, "encode resource "+string(res.ID), err)
 		}
+		r.written[res.ID] = at[res.ID].Hash
 		*at[res.ID] = en
 	}
 	return nil
 }
 
-// valuesOf returns the attributes of a resource that stays as its row has them, with values where
-// the version has references. It returns nil if the resource does not stay, or its row has no
-// values.
-func (r *releaser) valuesOf(en *version.Entry) (map[string]any, error) {
+// valuesOf returns a resource that stays as its row has it, with values where the version has
+// references. It returns nil if the resource does not stay, or its row has no values.
+func (r *releaser) valuesOf(en *version.Entry) (*resource.Resource, error) {
 	row := r.rows[en.ID]
 	was, differs := r.before[en.ID] // if it does not differ, it only moves to another lane
 	if !r.stays[en.ID] || differs && was.Hash != en.Hash || row == nil ||
@@ -124,5 +170,47 @@ func (r *releaser) valuesOf(en *version.Entry) (map[string]any, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
 	}
-	return res.Attributes, nil
+	return res, nil
+}
+
+// WithValues returns the entries of a version with the values of parameters and facts that are known
+// now.
+func (pl *Planner) WithValues(
+	ctx context.Context, env string, entries []version.Entry, agents []resource.Agent,
+) ([]version.Entry, error) {
+	var open []*resource.Resource
+	var at []int
+	var refs []any
+	for i := range entries {
+		if !entries[i].HasReferences() {
+			continue
+		}
+		res, err := resource.Decode(entries[i].Body)
+		if err != nil {
+			return nil, fault.Wrap(fault.Damaged, "read version", err)
+		}
+		if len(model.Missing(res.Attributes)) > 0 {
+			open, at = append(open, res), append(at, i)
+			refs = append(refs, resource.References(res.Attributes)...)
+		}
+	}
+	if len(open) == 0 {
+		return entries, nil
+	}
+	known, err := pl.lookup(ctx, env, refs)
+	if err != nil {
+		return nil, err
+	}
+	known.pinned = true
+	out, byName := slices.Clone(entries), agentsByName(agents)
+	for i, res := range open {
+		now, problems := pl.valued(ctx, res, known)
+		if len(problems) > 0 {
+			continue // as if the values were unknown
+		}
+		if out[at[i]], err = version.NewEntry(now, byName[now.Agent]); err != nil {
+			return nil, fault.Wrap(fault.Internal, "encode resource "+string(res.ID), err)
+		}
+	}
+	return out, nil
 }

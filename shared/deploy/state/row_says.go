@@ -95,6 +95,10 @@ func (r *Row) AskFacts() {
 	}
 }
 
+// AskedForFacts reports whether the facts of a resource were ever requested: then its runs read them,
+// since other resources may refer to them.
+func (r *Row) AskedForFacts() bool { return r.FactsAsked > 0 }
+
 // LeftBehind returns former requirements of a resource whose events it received, and that were purged
 // since its last success. The next run reloads for them, since their rows are gone.
 func (r *Row) LeftBehind() []resource.ID {
@@ -207,6 +211,24 @@ func (r *Row) AddMissingFacts(want map[resource.ID]bool) error {
 		if f, ok := ref.(resource.Fact); ok {
 			want[f.Of] = true
 		}
+	}
+	return nil
+}
+
+// Follows reports whether the intent of a resource may have values of facts; false is certain.
+func (i *Intent) Follows() bool { return bytes.Contains(i.Body, []byte(`"followed":`)) }
+
+// AddFollowed adds to of the resources whose facts are among the values of a row.
+func (r *Row) AddFollowed(of map[resource.ID]bool) error {
+	if r.Orphaned || r.Damaged() || !r.Follows() {
+		return nil
+	}
+	res, err := resource.Decode(r.Body)
+	if err != nil {
+		return fault.Wrap(fault.Damaged, "read resource "+string(r.ID), err)
+	}
+	for _, f := range res.Facts() {
+		of[f.Of] = true
 	}
 	return nil
 }

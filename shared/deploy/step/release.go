@@ -93,15 +93,8 @@ func (e *Released) replace(r *state.Row) []Effect {
 		r.SetMoved(others, r.EarlierIDs())
 	}
 	r.Version, r.Hash, r.Body = e.Version, e.Hash, e.Body
-	if r.LastRun == state.RunSuccess && r.Compliance == state.NonCompliant {
-		r.LastRun = state.RunNew // so that resources skipped because of it are woken
-	}
-	forget(r)
+	forgetRun(r)
 	r.Missing, r.Problem = e.Missing, ""
-	r.NotBefore, r.Waiting = time.Time{}, nil
-	if r.Blocked == state.BlockedTemp {
-		r.Blocked = state.NotBlocked
-	}
 	if r.Undefined() {
 		return nil
 	}
@@ -169,7 +162,7 @@ func (e Left) next(r *state.Row) []Effect {
 	if err != nil {
 		return nil
 	}
-	res.Purged, res.ReportOnly = true, false
+	res.Purged, res.ReportOnly, res.Followed = true, false, nil
 	body, err := res.Encode()
 	if err != nil {
 		return nil
@@ -182,27 +175,50 @@ func (e Left) next(r *state.Row) []Effect {
 	return schedule(state.PriorityNewVersion)
 }
 
-// ValueKnown gives an undefined resource values of its references.
+// ValueKnown gives a resource values of its references: an undefined one the values that it lacked,
+// and any other one the new value of a fact.
 type ValueKnown struct {
 	Hash    string
 	Body    []byte
 	Missing []string // values that are still unknown
-	Problem string   // why the values do not fit, so that they are not applied; "": they fit
+	// Problem is why the values do not fit, so that they are not applied; "": they fit. A resource
+	// that had other values is undefined from then on, with Missing.
+	Problem string
 }
 
 func (e ValueKnown) next(r *state.Row) []Effect {
 	switch {
-	case r.Orphaned || !r.Undefined():
+	case r.Orphaned || r.Removing:
 		return nil
 	case e.Problem != "":
+		if !r.Undefined() {
+			r.Missing = e.Missing
+			forget(r)
+		}
 		r.Problem = e.Problem
 		return nil
+	case r.Hash == e.Hash && slices.Equal(r.Missing, e.Missing):
+		return nil
 	}
+	r.HideSecrets()
 	r.Hash, r.Body, r.Missing, r.Problem = e.Hash, e.Body, e.Missing, ""
+	forgetRun(r)
 	if r.Undefined() {
 		return nil
 	}
 	return schedule(state.PriorityNewVersion)
+}
+
+// forgetRun clears what the last run has left for a former intent.
+func forgetRun(r *state.Row) {
+	if r.LastRun == state.RunSuccess && r.Compliance == state.NonCompliant {
+		r.LastRun = state.RunNew // so that resources skipped because of it are woken
+	}
+	forget(r)
+	r.NotBefore, r.Waiting = time.Time{}, nil
+	if r.Blocked == state.BlockedTemp {
+		r.Blocked = state.NotBlocked
+	}
 }
 
 // Blocked states which undefined resource a resource requires, directly or not; "": none.

@@ -91,8 +91,8 @@ func Apply(c *model.Checker, base Base, e *Edit) *Next {
 }
 
 // Requires returns the requirements of a resource of the base in the next version. A moved
-// requirement has its new id. A requirement that follows from a type ends with the resource that it
-// names. So does any requirement of a resource in the shared set, unless the edit is frozen. Any
+// requirement has its new id. A requirement that follows from a type or a fact ends with the resource
+// that it names. So does any requirement of a resource in the shared set, unless the edit is frozen. Any
 // other requirement of a dropped resource stays: Check refuses it.
 func (e *Edit) Requires(c *model.Checker, base Base, r *resource.Resource) []resource.ID {
 	return slices.DeleteFunc(e.moved(r.Requires), func(id resource.ID) bool {
@@ -117,7 +117,8 @@ func (e *Edit) moved(ids []resource.ID) []resource.ID {
 }
 
 // relate adds the relations between the resources of the next version. With a frozen edit, the
-// resources that stay only become subscribed: that is no part of their intents.
+// resources that stay only become subscribed, and require the resources of the facts to which they
+// refer: that is no part of their intents.
 func (e *Edit) relate(c *model.Checker, all []resource.Resource, byID map[resource.ID]int) {
 	n := len(e.Put.Resources)
 	stays := slices.Clone(all[n:])
@@ -127,6 +128,14 @@ func (e *Edit) relate(c *model.Checker, all []resource.Resource, byID map[resour
 	c.Relate(all, byID)
 	if !e.Frozen {
 		return
+	}
+	for i := range stays { // a fact is followed from the moment in which its resource exists
+		for _, f := range stays[i].Facts() {
+			if _, there := byID[f.Of]; there && !slices.Contains(stays[i].Requires, f.Of) {
+				stays[i].Requires = append(stays[i].Requires, f.Of)
+			}
+		}
+		slices.Sort(stays[i].Requires)
 	}
 	copy(all[n:], stays)
 	for i := range all {

@@ -54,7 +54,7 @@ func SortedEntries(byID map[resource.ID]Entry) []Entry {
 	return entries
 }
 
-// NewEntry returns the entry of a resource at an agent.
+// NewEntry returns the entry of a resource at an agent, with values of facts if it has any.
 func NewEntry(r *resource.Resource, a resource.Agent) (Entry, error) {
 	hash, err := r.Hash(a)
 	if err != nil {
@@ -64,7 +64,7 @@ func NewEntry(r *resource.Resource, a resource.Agent) (Entry, error) {
 	return Entry{ID: r.ID, Hash: hash, Body: body}, err
 }
 
-// NewEntries returns the entries of resources, sorted by id. If known, which may be nil, returns the
+// NewEntries returns the entries of resources as a version has them, sorted by id. If known, which may be nil, returns the
 // entry of a resource, that entry is used; known is called concurrently.
 func NewEntries(resources []resource.Resource, agents map[string]resource.Agent,
 	known func(*resource.Resource, resource.Agent) (Entry, bool),
@@ -78,7 +78,7 @@ func NewEntries(resources []resource.Resource, agents map[string]resource.Agent,
 			entries[i], is = known(r, agents[r.Agent])
 		}
 		if !is {
-			entries[i], errs[i] = NewEntry(r, agents[r.Agent])
+			entries[i], errs[i] = NewEntry(r.Written(), agents[r.Agent])
 		}
 	})
 	for i, err := range errs {

@@ -195,6 +195,7 @@ type claimBook struct {
 	kind    state.ActionKind
 	state   []byte
 	facts   bool // its facts were requested
+	told    bool // its facts were requested once, so that its runs read them
 	ticket  int64
 	asked   int  // stamps of its request and of its claim: see checkList
 	waved   bool // the check of everything had not checked it yet
@@ -427,7 +428,7 @@ func (b *books) started(r *run, t *task, what string, c *provider.Context, res p
 				t.name, what, id)
 		}
 		claimed, known := t.books.claims[id]
-		if known && what == "facts" && !claimed.facts {
+		if known && what == "facts" && !claimed.told {
 			r.violate("C1", "%s asks for facts of %s, which nobody wants", t.name, id)
 		}
 		if known && string(claimed.state) != string(c.State()) {

@@ -90,7 +90,7 @@ func checkPlannedChange(r *run,
 		unsure = unsure || !v.known && !it.res.ReportOnly
 	}
 	open := slices.ContainsFunc(order.ids, func(q resource.ID) bool {
-		return (q == w.ID || order.all[n]&(1<<order.index[q]) != 0) && openIn(c, q)
+		return (q == w.ID || order.all[n]&(1<<order.index[q]) != 0) && openIn(r, c, q)
 	})
 	if open {
 		if w.Action != "undefined" || w.Reason == "" {
@@ -120,19 +120,52 @@ func checkPlannedChange(r *run,
 }
 
 // openIn reports whether the desired state of a resource in a version depends on a parameter or a
-// fact.
-func openIn(c *content, id resource.ID) bool {
+// fact that is not known.
+func openIn(r *run, c *content, id resource.ID) bool {
 	it := c.entries[id]
 	if it == nil {
 		return false
 	}
 	for _, ref := range resource.References(it.res.Attributes) {
-		switch ref.(type) {
-		case resource.Parameter, resource.Fact:
+		key := state.ParameterKey{}
+		switch f := ref.(type) {
+		case resource.Parameter:
+			key.Name = f.Name
+		case resource.Fact:
+			key.Name, key.Of = f.Name, f.Of
+		default:
+			continue
+		}
+		if _, known := r.state.read(env).parameters[key]; !known {
 			return true
 		}
 	}
 	return false
+}
+
+// knownIn returns a resource of a version, encoded, with the values of parameters and facts that are
+// known.
+func knownIn(r *run, it *item) []byte {
+	res := *it.res
+	attributes, _ := resource.Walk(res.Attributes, func(ref any) (any, error) {
+		key := state.ParameterKey{}
+		switch f := ref.(type) {
+		case resource.Parameter:
+			key.Name = f.Name
+		case resource.Fact:
+			key.Name, key.Of = f.Name, f.Of
+		}
+		if p, known := r.state.read(env).parameters[key]; known {
+			return p.Value, nil
+		}
+		return ref, nil
+	})
+	res.Attributes, _ = attributes.(map[string]any)
+	body, err := res.Encode()
+	if err != nil {
+		r.violate("V1", "%s does not encode: %v", res.ID, err)
+	}
+	return body
 }
 
 // wouldDo computes the effect of a deploy. fails is true if the object cannot be read, or cannot be
@@ -148,7 +181,7 @@ func wouldDo(
 	}
 	t := r.world.thing(id)
 	have, exists := t.observe(r.sched.now)
-	want, purged := wantedOf(r, &state.Row{ID: id, Intent: state.Intent{Body: []byte(it.body)}})
+	want, purged := wantedOf(r, &state.Row{ID: id, Intent: state.Intent{Body: knownIn(r, it)}})
 	switch {
 	case t.pending != nil || t.busyUntil > since:
 		return "", false, false

@@ -247,6 +247,9 @@ func checkUntouched(
 			len(resource.References(other.res.Attributes)) > 0 {
 			return // values that were unknown when that version was stored are resolved now
 		}
+		if other != nil && hasFact(r, row, other) {
+			return // the release follows a change of a fact, for which an entry is still stored
+		}
 		if one != nil && other != nil && (others || one.body == other.body) &&
 			one.hash == other.hash {
 			r.violate("C1", "%s replaces the intent of %s, which version %d leaves as it was",

@@ -158,7 +158,8 @@ func bookClaim(r *run, t *task, e *environment, id resource.ID) {
 		}
 		t.books.claims[id] = claimBook{asked: asked, waved: !r.checkedInWave(e, row),
 			stamp: r.stamp, version: row.Version,
-			kind: kind, state: row.Waiting, facts: row.WantFacts(), ticket: row.Ticket(), rev: row.Rev,
+			kind: kind, state: row.Waiting, facts: row.WantFacts(),
+			told: row.FactsAsked > 0, ticket: row.Ticket(), rev: row.Rev,
 			body: string(row.Body), at: r.time()}
 	}
 	t.books.lost[id] = lostElsewhere(r, t, e, row)

@@ -250,14 +250,19 @@ func (h thingHandler) Facts(
 ) (map[string]string, error) {
 	var out map[string]string
 	err := h.act(c, "facts", req.Resource, func(t *thing) error {
-		out = map[string]string{factName: fmt.Sprintf("%s-%d", req.Resource.Attributes["name"],
-			t.v)}
-		if text, ok := req.Resource.Attributes["text"].(string); ok {
+		text, is := req.Resource.Attributes["text"].(string)
+		out = map[string]string{factName: factOf(nameOf(req.Resource.ID), t.v, text)}
+		if is {
 			out["text"] = text // may be a secret
 		}
 		return nil
 	})
 	return out, err
+}
+
+// factOf returns the fact of a sim::Thing: it depends on what the thing is made of.
+func factOf(name string, v int64, text string) string {
+	return fmt.Sprintf("%s-%d/%s", name, v, text)
 }
 
 // factName is the name of the fact of a sim::Thing.

@@ -216,6 +216,11 @@ func crashMutants() []mutant {
 	return []mutant{
 		commits("WakeLostAfterCrash", "what follows from a commit is not stored with it", "D4", 300,
 			func(c *state.Commit, _ *State) { c.AddOutbox = nil }, nil).in("woken"),
+		commits("FactChangeDropped", "that a fact has changed is not stored with it", "", 100,
+			func(c *state.Commit, _ *State) {
+				c.AddOutbox = slices.DeleteFunc(slices.Clone(c.AddOutbox),
+					func(o state.Outbox) bool { return o.Kind == state.OutboxFact })
+			}, nil).in("facts"),
 		stateMutant("OutboxNeverRead", "what was left to follow is not found again", "", 3000,
 			func(to state.State, _ *State) state.State { return &noOutbox{to} }),
 		commits("OutboxDroppedAtOnce", "what follows is struck off before it is done", "", 3000,

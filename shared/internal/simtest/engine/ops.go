@@ -374,9 +374,13 @@ func (s *spec) resource(have map[resource.ID]bool, partial bool) resource.Resour
 		Attributes: maps.Clone(attributes), Requires: requires, Set: s.set, Flags: s.flags}
 }
 
-// tied returns the requirements of a resource: those of its author and those of the types.
+// tied returns the requirements of a resource: those of its author, those of the types, and those of
+// the facts to which it refers.
 func (c *content) tied(w *resource.Resource) []resource.ID {
 	out := append(slices.Clone(w.Requires), c.subscribed(w)...)
+	if f, is := w.Attributes["text"].(resource.Fact); is && c.entries[f.Of] != nil {
+		out = append(out, f.Of)
+	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }

@@ -39,6 +39,7 @@ func checkRows(r *run) {
 			r.violate("D5", "%s is to be %s and its row says %s", id, it.hash, row.Hash)
 		default:
 			checkRow(r, row, i)
+			checkFact(r, row, it)
 		}
 		if r.violation != nil {
 			return
@@ -190,6 +191,51 @@ func unknownTo(r *run, id resource.ID) string {
 		}
 	}
 	return ""
+}
+
+// checkFact checks that a row has followed the fact to which its resource refers.
+func checkFact(r *run, row *state.Row, it *item) {
+	f, refers := it.res.Attributes["text"].(resource.Fact)
+	if _, known := r.state.read(env).parameters[state.ParameterKey{Name: f.Name, Of: f.Of}]; known &&
+		refers && row.Comparison() != state.Undefined && !hasFact(r, row, it) {
+		r.violate("followed", "%s does not have fact %q of %s: %s", row.ID, f.Name, f.Of, row.Body)
+	}
+	if have, want := learnedOf(r, f); refers && row.Comparison() != state.Undefined && want != "" &&
+		have != want {
+		r.violate("followed", "fact %q of %s is %q, and its deployed thing has %q", f.Name, f.Of, have,
+			want)
+	}
+}
+
+// learnedOf returns the stored value of a fact, and the value that the last run must have found; "":
+// that is not certain.
+func learnedOf(r *run, f resource.Fact) (have, want string) {
+	e := r.state.read(env)
+	of := e.rows[f.Of]
+	if of == nil || f.Name != factName || !asWanted(of) || of.Orphaned || of.Removing {
+		return "", ""
+	}
+	res, err := resource.Decode(of.Body)
+	thing, exists := r.world.thing(f.Of).observe(r.sched.now)
+	wanted, purged := wantedOf(r, of)
+	if err != nil || !exists || purged || res.ReportOnly || !thing.fits(wanted) {
+		return "", ""
+	}
+	switch text := res.Attributes["text"].(type) {
+	case nil:
+		want = factOf(nameOf(f.Of), thing.v, "")
+	case string:
+		want = factOf(nameOf(f.Of), thing.v, text)
+	}
+	return e.parameters[state.ParameterKey{Name: f.Name, Of: f.Of}].Value, want
+}
+
+// hasFact reports whether a row has the stored value of the fact to which its resource refers.
+func hasFact(r *run, row *state.Row, it *item) bool {
+	f, refers := it.res.Attributes["text"].(resource.Fact)
+	stored, known := r.state.read(env).parameters[state.ParameterKey{Name: f.Name, Of: f.Of}]
+	res, err := resource.Decode(row.Body)
+	return refers && known && err == nil && res.Attributes["text"] == stored.Value
 }
 
 // checkFacts checks that no fact outlives its resource.

@@ -27,6 +27,14 @@ type sourceMutant struct {
 // sourceMutants are changes of the engine that once were found by nothing.
 func sourceMutants() []sourceMutant {
 	return []sourceMutant{
+		{"FactsOrderNothing", "a reference to a fact is no requirement", "model/relate.go",
+			"for _, f := range r.Facts() {\n\t\tto :=",
+			"for _, f := range r.Facts() {\n\t\tif mutating(\"FactsOrderNothing\") {\n\t\t\tbreak\n" +
+				"\t\t}\n\t\tto :=", "V1", "facts", 100},
+		{"FactsReadOnce", "a run reads the facts of its resource only if somebody waits for them",
+			"lane/group.go", "Facts: c.row.AskedForFacts(),",
+			`Facts: c.row.AskedForFacts() && (c.row.WantFacts() || !mutating("FactsReadOnce")),`,
+			"", "facts", 100},
 		{"OnePage", "a reader of all rows stops after the first page", "state/client.go",
 			"if len(rows) < c.Page {",
 			`if len(rows) < c.Page || mutating("OnePage") {`, "", "", 100},
@@ -223,7 +231,7 @@ func sourceMutants() []sourceMutant {
 		{"TargetResolves", "what is not targeted gets the values of now", "planner/target.go",
 			"!row.Undefined() {",
 			`!row.Undefined() && !mutating("TargetResolves") {`, "",
-			"targets", 700},
+			"targets", 1500},
 		{"TargetNotChecked", "what is targeted is not compared with reality", "planner/target.go",
 			"return asks(r) && p.change(", `return asks(r) && !mutating("TargetNotChecked") && p.change(`,
 			"target", "targets", 100},

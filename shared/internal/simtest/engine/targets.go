@@ -81,13 +81,22 @@ func (o *op) about(base *content) map[resource.ID]bool {
 	for range o.model { // each resource requires only earlier ones, so this suffices
 		for i := range o.model {
 			if s := &o.model[i]; out[s.id] {
-				for _, id := range s.requires {
+				for _, id := range append(slices.Clone(s.requires), o.factOf(s)...) {
 					out[id] = true
 				}
 			}
 		}
 	}
 	return out
+}
+
+// factOf returns the resource to whose fact a spec refers, if the model has it.
+func (o *op) factOf(s *spec) []resource.ID {
+	f, refers := s.text.(resource.Fact)
+	if refers && slices.ContainsFunc(o.model, func(o spec) bool { return o.id == f.Of }) {
+		return []resource.ID{f.Of}
+	}
+	return nil
 }
 
 // refusable reports whether a targeted export may be refused with an error, which depends on the

@@ -7,6 +7,7 @@ import (
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
 
 // rollbacks releases earlier versions, and then later ones, in one plan in four.
@@ -73,7 +74,14 @@ func checkBase(r *run, t *task, was, now *state.Env) {
 // noteExported records the start of the last export that resolved the references of each resource.
 // An incomplete export is not recorded.
 func noteExported(r *run, t *task, o *op, c *content) {
+	about := map[resource.ID]bool{}
+	if o != nil && o.target != "" {
+		about = o.about(c)
+	}
 	for id, it := range c.entries {
+		if o != nil && o.target != "" && !about[id] {
+			continue
+		}
 		if o == nil || o.partial == nil || o.replaces(it.res.Set) {
 			r.books.exported[id] = max(r.books.exported[id], t.began)
 		}
