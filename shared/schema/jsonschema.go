@@ -64,7 +64,7 @@ func referenceSchema(file, text bool, literal map[string]any) map[string]any {
 	}
 	forms := []any{form(2, "secret"), form(1, "parameter"), form(2, "fact", "of")}
 	if text {
-		forms = append(forms, textSchema())
+		forms = append(forms, textSchema(), form(2, "file", "with"))
 	}
 	if file {
 		forms = append(forms, form(1, "file"))

@@ -49,13 +49,15 @@ func (t *taker) form(n *node) (any, bool) {
 	one, two := &n.items[0], (*node)(nil)
 	if len(n.items) == 2 {
 		two = &n.items[1]
-		if one.key == "version" || one.key == "of" {
+		if one.key == "version" || one.key == "of" || one.key == "with" {
 			one, two = two, one
 		}
 	}
 	switch {
 	case two == nil && one.key == "file":
 		return t.fileAt(one), true
+	case one.key == "file" && two != nil && two.key == "with":
+		return t.filled(one, two), true
 	case two == nil && one.key == "parameter":
 		return resource.Parameter{Name: t.formText(one)}, true
 	case two == nil && one.key == "text" && one.kind == list:
@@ -75,14 +77,26 @@ func (t *taker) form(n *node) (any, bool) {
 func (t *taker) parts(n *node) any {
 	parts := make([]any, 0, len(n.items))
 	for i := range n.items {
-		item := &n.items[i]
-		switch p := t.value(item).(type) {
-		case string, resource.Secret, resource.Parameter, resource.Fact, resource.Text:
+		if p, ok := t.onePart(&n.items[i]); ok {
 			parts = append(parts, p)
-		default:
-			t.notPart(item, p)
 		}
 	}
+	return t.joined(n, parts)
+}
+
+// onePart reads one part of a text. It reports any other value.
+func (t *taker) onePart(n *node) (any, bool) {
+	switch p := t.value(n).(type) {
+	case string, resource.Secret, resource.Parameter, resource.Fact, resource.Text:
+		return p, true
+	default:
+		t.notPart(n, p)
+		return nil, false
+	}
+}
+
+// joined returns the text of parts.
+func (t *taker) joined(n *node, parts []any) any {
 	text, err := resource.NewText(parts...)
 	if err != nil {
 		t.add(n.at, fault.HintOf(err), "%v", err)
