@@ -317,7 +317,15 @@ func formed(r *rand.Rand, depth int) any {
 		}
 		return text()
 	}
-	switch r.IntN(9) {
+	switch r.IntN(11) {
+	case 8:
+		inner := value()
+		if _, list := inner.([]any); list { // a list in a list is one list in models
+			inner = text()
+		}
+		return map[string]any{"text": []any{"x", inner}}
+	case 9:
+		return map[string]any{"file": value(), "with": map[string]any{"a": value()}}
 	case 0:
 		return map[string]any{"secret": value()}
 	case 1:

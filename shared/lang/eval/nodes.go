@@ -225,10 +225,11 @@ func (n *formatNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 	if x != nil {
 		return nil, x
 	}
-	if unknown {
-		return &types.Unknown{}, nil
+	literal, is := text.(string)
+	if unknown || !is {
+		return text, nil
 	}
-	if x := e.spend(len(text), n.at); x != nil {
+	if x := e.spend(len(literal), n.at); x != nil {
 		return nil, x
 	}
 	return text, nil

@@ -2,73 +2,126 @@ package eval
 
 import (
 	"math"
-	"strings"
 
 	"southbound/shared/lang/types"
 )
 
-// joined formats the values of parts, and returns the text.
+// joined formats the values of parts, and returns the text: a string, or a *types.LaterText if values
+// become known during deployment.
 func joined(
 	parts []part,
 	n *formatNode,
 	e *engine,
 	s *scope,
 	f frame,
-) (text string, unknown bool, x *fail) {
-	pieces := make([]string, 0, len(parts))
+) (text types.Value, unknown bool, x *fail) {
+	pieces := make([]types.Value, 0, len(parts))
 	size := 0
+	lost := false // a part never becomes known
 	for i := range parts {
 		p := &parts[i]
-		t := p.text
+		var t types.Value = p.text
 		if p.of != nil {
 			var missing bool
-			if t, missing, x = n.piece(p, unknown, e, s, f); x != nil {
-				return "", false, x
+			if t, missing, x = n.piece(p, unknown && lost, e, s, f); x != nil {
+				return nil, false, x
 			}
 			unknown = unknown || missing
+			lost = lost || missing && !types.InText(t)
 		}
-		if size += len(t); size > e.remaining() {
-			return "", false, e.fits(size, n.at)
+		if literal, is := t.(string); is {
+			size += len(literal)
+		}
+		if size > e.remaining() {
+			return nil, false, e.fits(size, n.at)
 		}
 		pieces = append(pieces, t)
 	}
-	if unknown {
-		return "", true, nil
+	switch {
+	case lost:
+		return &types.Unknown{}, true, nil
+	case unknown:
+		return unknownText(pieces), true, nil
 	}
-	return strings.Join(pieces, ""), false, nil
+	return types.JoinText(pieces...), false, nil
 }
 
-// piece returns the text of a value, and whether the value is unknown. If whole is true, the whole
-// text is unknown already, and piece does not format the value.
+// unknownText returns the value of a text of which some parts are facts that are not known yet.
+func unknownText(pieces []types.Value) *types.Unknown {
+	out := &types.Unknown{}
+	for _, p := range pieces {
+		u, is := p.(*types.Unknown)
+		if !is {
+			out.Parts = append(out.Parts, p)
+			continue
+		}
+		if out.Why == "" {
+			out.Why = u.Why
+		}
+		if len(u.Parts) > 0 {
+			out.Parts = append(out.Parts, u.Parts...)
+		} else {
+			out.Parts = append(out.Parts, u)
+		}
+	}
+	return out
+}
+
+// piece returns the text of a value, or the value if it becomes known during deployment, and
+// whether the value is unknown. If whole is true, the whole text is unknown already, and piece does
+// not format the value.
 func (n *formatNode) piece(
 	p *part, whole bool, e *engine, s *scope, f frame,
-) (string, bool, *fail) {
+) (types.Value, bool, *fail) {
 	v, x := p.of.value(e, s, f)
-	if x != nil || types.IsUnknown(v) {
+	if x != nil {
 		return "", true, x
 	}
-	format, unknown, x := joined(p.spec, n, e, s, f)
+	if types.IsUnknown(v) {
+		if p.conversion != 0 || len(p.spec) > 0 {
+			v = &types.Unknown{} // the format of a later value
+		}
+		return v, true, nil
+	}
+	spec, unknown, x := joined(p.spec, n, e, s, f)
 	if x != nil || unknown || whole {
 		return "", unknown, x
 	}
+	format, literal := spec.(string)
+	if r, ok := v.(types.Reference); ok || !literal {
+		if types.InText(v) && p.conversion == 0 && format == "" && literal {
+			return v, false, nil
+		}
+		return "", false, n.refused(p, r, literal)
+	}
 	t, x := n.shown(p, v, format, e)
 	return t, false, x
+}
+
+// refused returns the error for a reference that cannot stand in a text.
+func (n *formatNode) refused(p *part, r types.Reference, literal bool) *fail {
+	switch {
+	case !literal:
+		return failed(CodeReference, n.at, "the format of %s is known only when resources are "+
+			"deployed", p.name)
+	case types.InText(r):
+		return failed(CodeReference, n.at, "%s is a reference (%s), whose value is not known before "+
+			"it is deployed, so it cannot be formatted", p.name, r.ReferenceName())
+	}
+	return failed(
+		CodeReference,
+		n.at,
+		"%s is a reference (%s), whose value is not known before it is deployed, so it "+
+			"cannot be put into a text",
+		p.name,
+		r.ReferenceName(),
+	)
 }
 
 // shown formats a value for the text. A float without a fraction is shown as an int.
 func (n *formatNode) shown(
 	p *part, v types.Value, format string, e *engine,
 ) (string, *fail) {
-	if r, ok := v.(types.Reference); ok {
-		return "", failed(
-			CodeReference,
-			n.at,
-			"%s is a reference (%s), whose value is not known before it is deployed, so it "+
-				"cannot be put into a text",
-			p.name,
-			r.ReferenceName(),
-		)
-	}
 	if f, ok := v.(float64); ok && f == math.Trunc(f) && !math.IsInf(f, 0) {
 		v, _ = types.Cast(types.Int, f)
 	}

@@ -102,6 +102,8 @@ func (s *state) item(of, at types.Value) (types.Value, error) {
 		return nil, x.err()
 	case *types.Unknown:
 		return nil, ErrUnknown
+	case types.Reference:
+		return nil, later(x)
 	}
 	if u, ok := at.(*Undefined); ok {
 		return nil, u.err()

@@ -40,6 +40,8 @@ func equal(a, b types.Value, depth int) (bool, error) {
 			}
 		case *types.Unknown:
 			return false, ErrUnknown
+		case types.Reference:
+			return false, later(v)
 		}
 	}
 	if isUndefined(a) != nil || isUndefined(b) != nil {
@@ -109,6 +111,8 @@ func less(a, b types.Value, depth int) (bool, error) {
 			return false, v.err()
 		case *types.Unknown:
 			return false, ErrUnknown
+		case types.Reference:
+			return false, later(v)
 		}
 	}
 	if isNumber(a) && isNumber(b) {

@@ -20,6 +20,8 @@ func (s *state) compute(op string, a, b types.Value) (types.Value, error) {
 			return nil, v.err()
 		case *types.Unknown:
 			return nil, ErrUnknown
+		case types.Reference:
+			return nil, later(v)
 		}
 	}
 	if isNumber(a) && isNumber(b) {

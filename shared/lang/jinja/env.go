@@ -3,7 +3,6 @@ package jinja
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"southbound/shared/lang/types"
@@ -174,21 +173,32 @@ func (env *Environment) Get(name string) (*Template, error) {
 // Render renders a template with the variables of a host. Its error is an *Error, whose cause is
 // the error of the host, if any.
 func (t *Template) Render(host Host) (string, error) {
+	v, err := t.RenderParts(host)
+	if r, is := v.(types.Reference); is && err == nil {
+		err = at(later(r), t, 0, false)
+	}
+	text, _ := v.(string)
+	return text, err
+}
+
+// RenderParts is Render, and accepts references of the host that the template prints. Then the
+// result is a *types.LaterText.
+func (t *Template) RenderParts(host Host) (types.Value, error) {
 	r := &rendering{host: host, lib: t.env.library(), work: &work{}, models: modelsOf(host)}
 	r.budget, _ = host.(Budget)
 	if h, ok := host.(Room); ok {
 		r.room = max(h.Room(), 1)
 	}
-	s := &state{rendering: r, tpl: t, out: &strings.Builder{}, scope: &scope{top: true}}
+	s := &state{rendering: r, tpl: t, out: &output{}, scope: &scope{top: true}}
 	s.blocks = map[string][]*blockNode{}
 	err := s.template(t)
 	if err == nil {
 		err = s.report()
 	}
 	if err != nil {
-		return "", at(err, t, 0, false)
+		return nil, at(err, t, 0, false)
 	}
-	return s.out.String(), nil
+	return s.out.value(), nil
 }
 
 // at adds a place to an error, unless it has one.

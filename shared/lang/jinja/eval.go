@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"southbound/shared/lang/types"
@@ -137,6 +138,12 @@ func (e *concatExpr) eval(s *state) (types.Value, error) {
 	items, err := s.all(e.items)
 	if err != nil {
 		return nil, err
+	}
+	if i := slices.IndexFunc(items, isReference); i >= 0 {
+		if s.escaping {
+			return nil, unescaped(items[i])
+		}
+		return s.joined(items)
 	}
 	var b strings.Builder
 	for _, v := range items {

@@ -2,7 +2,6 @@ package jinja
 
 import (
 	"fmt"
-	"strings"
 
 	"southbound/shared/lang/types"
 )
@@ -49,7 +48,7 @@ func (w *work) report() error {
 type state struct {
 	*rendering
 	tpl      *Template
-	out      *strings.Builder
+	out      *output
 	scope    *scope
 	escaping bool
 	// blockText is the input of the innermost filter that is applied to a block.
@@ -192,35 +191,35 @@ func (s *state) begin(looksUp []string, body []node) error {
 	return s.run(body)
 }
 
-// captured runs the statements of a part and returns their output.
-func (s *state) captured(looksUp []string, body []node) (string, error) {
+// captured runs the statements of a part and returns their output as a value.
+func (s *state) captured(looksUp []string, body []node) (types.Value, error) {
 	return s.capture(func(inner *state) error { return inner.begin(looksUp, body) })
 }
 
-// capture returns the output that a part writes into a state of its own.
-func (s *state) capture(part func(inner *state) error) (string, error) {
+// capture returns the output that a part writes into a state of its own, as a value.
+func (s *state) capture(part func(inner *state) error) (types.Value, error) {
 	inner := *s
-	inner.out = &strings.Builder{}
+	inner.out = &output{}
 	if err := part(&inner); err != nil {
-		return "", err
+		return nil, err
 	}
-	return inner.out.String(), s.spend(inner.out.Len() / bytesToStep)
+	return inner.out.value(), s.spend(inner.out.text.Len() / bytesToStep)
 }
 
-// markup converts output of a template to a value.
-func (s *state) markup(text string) types.Value {
-	if s.escaping {
+// markup converts captured output of a template to a value of this state.
+func (s *state) markup(out types.Value) types.Value {
+	if text, is := out.(string); is && s.escaping {
 		return Markup(text)
 	}
-	return text
+	return out
 }
 
 // write appends to the output.
 func (s *state) write(text string) error {
-	if s.out.Len()+len(text) > maxOutput {
+	if s.out.text.Len()+len(text) > maxOutput {
 		return limitf("the output becomes longer than %d bytes", maxOutput)
 	}
-	s.out.WriteString(text)
+	s.out.text.WriteString(text)
 	return s.take(len(text))
 }
 
@@ -243,11 +242,7 @@ func (n *printNode) exec(s *state) error {
 	if err != nil {
 		return err
 	}
-	text, err := s.written(v, s.escaping)
-	if err != nil {
-		return err
-	}
-	return s.write(text)
+	return s.print(v)
 }
 
 func (n *ifNode) exec(s *state) error {
@@ -346,10 +341,7 @@ func (n *filterNode) exec(s *state) error {
 	if err != nil {
 		return err
 	}
-	if text, err = s.written(v, s.escaping); err != nil {
-		return err
-	}
-	return s.write(text)
+	return s.print(v)
 }
 
 func (n *autoescapeNode) exec(s *state) error {
@@ -380,11 +372,7 @@ func (n *callNode) exec(s *state) error {
 	if err != nil {
 		return err
 	}
-	text, err := s.written(v, s.escaping)
-	if err != nil {
-		return err
-	}
-	return s.write(text)
+	return s.print(v)
 }
 
 func (n *blockNode) exec(s *state) error {

@@ -206,6 +206,8 @@ func lengthFilter(_ *state, a []types.Value) (types.Value, error) {
 		return int64(0), v.used()
 	case *types.Unknown:
 		return nil, ErrUnknown
+	case types.Reference:
+		return nil, later(v)
 	}
 	n, ok := lengthOf(a[0])
 	if !ok {

@@ -96,6 +96,8 @@ func (w *jsonWriter) write(v types.Value, depth int) error {
 		return v.err()
 	case *types.Unknown:
 		return ErrUnknown
+	case types.Reference:
+		return later(v)
 	case string:
 		w.text(v)
 	case Markup:

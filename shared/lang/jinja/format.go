@@ -1,8 +1,6 @@
 package jinja
 
 import (
-	"strings"
-
 	"southbound/shared/lang/types"
 )
 
@@ -39,6 +37,6 @@ func bare(host Host) *state {
 	m.passed = true // all arguments of a plugin are passed values
 	return &state{
 		rendering: &rendering{host: host, lib: newLibrary(), work: &work{}, models: m},
-		out:       &strings.Builder{}, scope: &scope{top: true},
+		out:       &output{}, scope: &scope{top: true},
 	}
 }

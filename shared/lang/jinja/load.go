@@ -122,7 +122,7 @@ func (s *state) fresh(context bool) *state {
 	inner := &state{
 		rendering: s.rendering,
 		tpl:       s.tpl,
-		out:       &strings.Builder{},
+		out:       &output{},
 		escaping:  s.escaping,
 		blocks:    map[string][]*blockNode{},
 	}
@@ -151,7 +151,11 @@ func (s *state) module(what expr, context bool) (*module, error) {
 	defer s.leave()
 	inner := s.fresh(context)
 	err = inner.template(t)
-	return &module{t.Name, inner.scope, inner.out.String()}, err
+	text, is := inner.out.value().(string)
+	if !is && err == nil {
+		err = later(inner.out.placed[0].ref)
+	}
+	return &module{t.Name, inner.scope, text}, err
 }
 
 // functionsOnly is a host without variables, for templates without context.

@@ -10,8 +10,8 @@ import (
 // makeTests returns all tests by name.
 func makeTests() map[string]builtin {
 	t := map[string]builtin{
-		"defined":   isKind(func(v types.Value) bool { _, un := v.(*Undefined); return !un }),
-		"undefined": isKind(func(v types.Value) bool { _, un := v.(*Undefined); return un }),
+		"defined":   isDefined(true),
+		"undefined": isDefined(false),
 		"none":      isKind(func(v types.Value) bool { return v == types.Null{} }),
 		"boolean":   isKind(func(v types.Value) bool { _, ok := v.(bool); return ok }),
 		"true":      isKind(func(v types.Value) bool { return v == true }),
@@ -77,10 +77,21 @@ func makeTests() map[string]builtin {
 	return t
 }
 
+// isDefined is a test that also accepts references, which are defined.
+func isDefined(want bool) builtin {
+	return builtin{params: "value", call: func(_ *state, a []types.Value) (types.Value, error) {
+		_, un := a[0].(*Undefined)
+		return un != want, known(a[0])
+	}}
+}
+
 func isKind(f func(types.Value) bool) builtin {
 	return builtin{params: "value", call: func(_ *state, a []types.Value) (types.Value, error) {
-		if _, ok := a[0].(*types.Unknown); ok {
+		switch v := a[0].(type) {
+		case *types.Unknown:
 			return nil, ErrUnknown
+		case types.Reference:
+			return nil, later(v)
 		}
 		return f(a[0]), nil
 	}}
@@ -131,6 +142,8 @@ func isIterable(_ *state, a []types.Value) (types.Value, error) {
 		return nil, v.err()
 	case *types.Unknown:
 		return nil, ErrUnknown
+	case types.Reference:
+		return nil, later(v)
 	case *iterator:
 		return true, nil
 	}

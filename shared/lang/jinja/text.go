@@ -18,6 +18,8 @@ func (s *state) text(v types.Value) (string, error) {
 		return "", v.used()
 	case *types.Unknown:
 		return "", ErrUnknown
+	case types.Reference:
+		return "", later(v)
 	case *module:
 		return v.text, nil
 	}
@@ -55,6 +57,8 @@ func (w *reprWriter) write(v types.Value, depth int) error {
 		w.b.WriteString("Undefined")
 	case *types.Unknown:
 		return ErrUnknown
+	case types.Reference:
+		return later(v)
 	case *List:
 		return w.list("[", v.items, "]", depth)
 	case *types.List, types.Object:

@@ -239,6 +239,8 @@ func (s *state) truth(v types.Value) (bool, error) {
 		return false, v.used()
 	case *types.Unknown:
 		return false, ErrUnknown
+	case types.Reference:
+		return false, later(v)
 	}
 	if n, ok := lengthOf(v); ok {
 		return n > 0, nil
@@ -303,6 +305,8 @@ func (s *state) items(v types.Value) ([]types.Value, error) {
 		return nil, v.used()
 	case *types.Unknown:
 		return nil, ErrUnknown
+	case types.Reference:
+		return nil, later(v)
 	case *loop:
 		return v.items[min(v.at+1, len(v.items)):], nil
 	}

@@ -33,9 +33,11 @@ func (d *document) value(o *eval.Instance, name string, v types.Value) any {
 	case *types.Dict:
 		return d.dict(o, name, v)
 	case *types.Unknown:
-		return d.unknown(o, v)
+		return d.unknown(o, name, v)
 	case reference:
 		return d.reference(v)
+	case *types.LaterText:
+		return d.parts(o, name, v.Parts)
 	case std.Reference:
 		if r, ok := deployed(v); ok {
 			return d.reference(r)
@@ -52,12 +54,24 @@ func (d *document) value(o *eval.Instance, name string, v types.Value) any {
 
 // unknown returns the form of a value of an instance that is unknown at compile time. A fact of
 // another resource becomes a reference, which is resolved when that resource has the fact.
-func (d *document) unknown(o *eval.Instance, v *types.Unknown) any {
+func (d *document) unknown(o *eval.Instance, name string, v *types.Unknown) any {
+	if len(v.Parts) > 0 {
+		return d.parts(o, name, v.Parts)
+	}
 	fact := reference{kind: factKind, name: v.Fact, of: v.Of}
 	if v.Of != types.Object(o) && d.known(fact) {
 		return d.reference(fact)
 	}
 	return unknown(v)
+}
+
+// parts converts the parts of a text.
+func (d *document) parts(o *eval.Instance, name string, parts []types.Value) any {
+	out := make([]any, len(parts))
+	for i, p := range parts {
+		out[i] = d.value(o, name, p)
+	}
+	return map[string]any{string(textKind): out}
 }
 
 // known reports whether the instance that a fact belongs to becomes a resource.
@@ -123,9 +137,11 @@ func looksLikeForm(m map[string]any) bool {
 	has := func(k string) bool { _, ok := m[k]; return ok }
 	switch len(m) {
 	case 1:
-		return has("file") || has("parameter") || has("value") || has("secret")
+		_, parts := m["text"].([]any)
+		return has("file") || has("parameter") || has("value") || has("secret") || parts
 	case 2:
-		return has("secret") && has("version") || has("fact") && has("of")
+		return has("secret") && has("version") || has("fact") && has("of") ||
+			has("file") && has("with")
 	}
 	return false
 }

@@ -169,6 +169,9 @@ func (m *mapping) form(v any) (any, error) {
 		return unknown(&types.Unknown{Why: v.Why}), nil
 	case reference:
 		return m.doc.reference(v), nil
+	case textParts:
+		parts, err := m.forms(v)
+		return map[string]any{string(textKind): parts}, err
 	case resource.File:
 		return map[string]any{string(fileKind): uploaded(v.Hash)}, nil
 	case resource.Parameter:
@@ -183,6 +186,9 @@ func (m *mapping) form(v any) (any, error) {
 		}
 		r := reference{kind: secretKind, name: v.Source, version: v.Version}
 		return m.doc.reference(r), nil
+	case resource.Text:
+		parts, err := m.forms(v.Parts)
+		return map[string]any{string(textKind): parts}, err
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("%v is not a number that a resource can have", v)
@@ -233,8 +239,8 @@ func (m *mapping) formOfMap(v map[string]any) (any, error) {
 // be marked as a literal.
 func known(v any) bool {
 	switch v := v.(type) {
-	case entity.Unknown, entity.Later, resource.File, resource.Parameter, resource.Fact,
-		resource.Secret:
+	case entity.Unknown, entity.Later, textParts, resource.File, resource.Parameter, resource.Fact,
+		resource.Secret, resource.Text:
 		return false
 	case []any:
 		return !slices.ContainsFunc(v, func(item any) bool { return !known(item) })
@@ -247,6 +253,12 @@ func known(v any) bool {
 	}
 	return true
 }
+
+// textParts is a text of parts in the form that mappings see.
+type textParts []any
+
+// ReferenceName implements entity.Later.
+func (textParts) ReferenceName() string { return (*types.LaterText)(nil).ReferenceName() }
 
 // node is an instance in the form that mappings see.
 type node struct {
@@ -340,14 +352,10 @@ func (n node) plain(v types.Value) (any, error) {
 		}
 		return u, nil
 	case *types.List:
-		out := make([]any, len(v.Items))
-		for i, item := range v.Items {
-			var err error
-			if out[i], err = n.plain(item); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
+		return n.plainAll(v.Items)
+	case *types.LaterText:
+		parts, err := n.plainAll(v.Parts)
+		return textParts(parts), err
 	case *types.Dict:
 		out := make(map[string]any, v.Len())
 		for _, k := range v.Keys() {
@@ -365,4 +373,15 @@ func (n node) plain(v types.Value) (any, error) {
 		}
 	}
 	return nil, fmt.Errorf("%s is not a value that a resource can have", types.Kind(v))
+}
+
+func (n node) plainAll(items []types.Value) ([]any, error) {
+	out := make([]any, len(items))
+	for i, item := range items {
+		var err error
+		if out[i], err = n.plain(item); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }

@@ -19,6 +19,7 @@ const (
 	secretKind    kind = "secret"
 	parameterKind kind = "parameter"
 	factKind      kind = "fact"
+	textKind      kind = "text"
 )
 
 // reference is a value that is resolved during deployment.
@@ -31,6 +32,9 @@ type reference struct {
 
 // ReferenceName implements types.Reference.
 func (r reference) ReferenceName() string { return Namespace + "::" + string(r.kind) }
+
+// InText reports whether the reference may be part of a text.
+func (r reference) InText() bool { return r.kind != fileKind }
 
 // Of implements types.Reference. It returns nil, because the type of the resource checks the
 // resolved value.
@@ -95,6 +99,13 @@ func Plugins() []eval.Plugin {
 				"it is undefined until then.",
 			Params: []eval.Param{{Name: "resource", Type: resourceEntity}, text("name")},
 		},
+		{
+			Name: Namespace + "::text", Result: "string | reference", Call: parts,
+			Doc: "Returns the text of parts: strings, secrets, parameters, facts and further " +
+				"texts. It is put together where the resource is deployed. A text such as " +
+				`f"user:{password}@host" does the same.`,
+			Params: []eval.Param{{Name: "parts", Type: "list"}},
+		},
 	}
 }
 
@@ -111,6 +122,17 @@ func secret(c *eval.Context, a eval.Args) (types.Value, error) {
 		return nil, err
 	}
 	return reference{kind: secretKind, name: a.Text(0), version: a.Text(1)}, nil
+}
+
+func parts(_ *eval.Context, a eval.Args) (types.Value, error) {
+	items := a.List(0).Items
+	for i, p := range items {
+		if _, literal := p.(string); !literal && !types.InText(p) {
+			return nil, fmt.Errorf("part %d is %s; parts are strings, secrets, parameters and facts",
+				i+1, types.Kind(p))
+		}
+	}
+	return types.JoinText(items...), nil
 }
 
 func fact(_ *eval.Context, a eval.Args) (types.Value, error) {

@@ -25,6 +25,12 @@ const (
 // ReferenceName implements types.Reference.
 func (r Reference) ReferenceName() string { return r.Class }
 
+// InText reports whether the reference may be part of a text of a resource.
+func (r Reference) InText() bool {
+	_, named := r.Value.(string)
+	return named && r.Class != IntReference
+}
+
 // Of implements types.Reference.
 func (r Reference) Of() types.Type {
 	if r.Class == IntReference {

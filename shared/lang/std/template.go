@@ -13,13 +13,13 @@ import (
 
 func templatePlugin() eval.Plugin {
 	return eval.Plugin{
-		Name: "std::template", Result: "string", InContext: true, Call: template,
+		Name: "std::template", Result: "string | reference", InContext: true, Call: template,
 		Doc: "Returns what the template at path makes: module/path is a file of the folder " +
 			"templates of a module, ./path one of the module that calls, /path one of the " +
 			"project. It sees the variables of the caller; if values with names are given, these " +
 			"alone. Plugins are filters, with . instead of ::.",
 		Params: []eval.Param{{Name: "path", Type: "string"}},
-		Named:  &eval.Param{Name: "kwargs", Type: "any"},
+		Named:  &eval.Param{Name: "kwargs", Type: "any | reference"},
 	}
 }
 
@@ -37,11 +37,11 @@ func template(c *eval.Context, a eval.Args) (types.Value, error) {
 		return nil, err
 	}
 	h := host{c: c, context: a.Named == nil || a.Named.Len() == 0, given: a.Named}
-	out, err := t.Render(h)
+	out, err := t.RenderParts(h)
 	if errors.Is(err, jinja.ErrUnknown) {
 		return &types.Unknown{Why: "the template " + a.Text(0) + " uses an unknown value"}, nil
 	}
-	return asText(out, err)
+	return out, err
 }
 
 // host gives templates access to the model.
@@ -66,13 +66,13 @@ func (h host) Lookup(name string) (types.Value, bool, error) {
 	return v, ok, nil
 }
 
-// found converts an ErrMissing to a false result. It rejects references, because their values are
-// unknown at compile time.
+// found converts an ErrMissing to a false result. It rejects references that cannot be part of a
+// text.
 func found(v types.Value, err error) (types.Value, bool, error) {
 	if errors.Is(err, eval.ErrMissing) {
 		return nil, false, nil
 	}
-	if r, ok := v.(types.Reference); ok {
+	if r, ok := v.(types.Reference); ok && !types.InText(v) {
 		return nil, false, errors.New("the reference " + r.ReferenceName() +
 			" cannot be used here: its value is known only when resources are deployed")
 	}

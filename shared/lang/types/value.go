@@ -30,7 +30,13 @@ type Unknown struct {
 	// other values, including values that are computed from a fact.
 	Of   Object
 	Fact string
+	// Parts are the parts of a text of which some are facts that are not known yet, else nil. They
+	// are strings, references for which InText returns true, and values of which Of is not nil.
+	Parts []Value
 }
+
+// InText reports whether the value becomes known as a part of a text.
+func (u *Unknown) InText() bool { return u.Of != nil || len(u.Parts) > 0 }
 
 // Object is an instance of an entity.
 type Object interface {
@@ -173,6 +179,9 @@ func Equal(a, b Value) bool {
 	case *Dict:
 		b, ok := b.(*Dict)
 		return ok && equalDicts(a, b)
+	case *LaterText:
+		b, ok := b.(*LaterText)
+		return ok && equalLists(a.Parts, b.Parts)
 	case bool, int64, *big.Int, float64:
 		return isNumber(b) && compare(a, b) == 0
 	}
