@@ -36,6 +36,10 @@ var (
 	pypiserverLock []byte
 	//go:embed uv.txt
 	uvLock []byte
+	//go:embed openbao.txt
+	openBaoLock []byte
+	//go:embed sops.txt
+	sopsLock []byte
 )
 
 // marker is written to a folder last, so that an interrupted installation is detected.
@@ -130,6 +134,10 @@ func (k Kind) lock() []byte {
 		return pypiserverLock
 	case uv:
 		return uvLock
+	case openBao:
+		return openBaoLock
+	case sopsProgram:
+		return sopsLock
 	default:
 		return localstackLock
 	}
@@ -142,7 +150,7 @@ func (k Kind) into() func(ctx context.Context, dir string, lock []byte) error {
 		return mavenInto
 	case uv:
 		return pipInto
-	case MiniStack, ciSchemas, pypiserver:
+	case MiniStack, ciSchemas, pypiserver, openBao, sopsProgram:
 		version = "3.10+"
 	case samTools, checkov, schemathesis:
 		version = "3.11+"

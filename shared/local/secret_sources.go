@@ -37,6 +37,8 @@ func (s *Secrets) source(scheme string) (source, error) {
 		return plain(readVariable), nil
 	case "file":
 		return plain(readSecret), nil
+	case "sops":
+		return plain(s.sops.Read), nil
 	case "command":
 		return source{slow: true, read: s.readCommand}, nil
 	}
@@ -74,7 +76,7 @@ func (s *Secrets) Version(ctx context.Context, ref resource.Secret) (string, err
 
 // CheckSecret returns an error if a secret of this machine cannot be read. It does not need a home.
 func CheckSecret(ctx context.Context, ref resource.Secret) error {
-	_, err := (&Secrets{}).find(ctx, ref, 0)
+	_, err := newSecrets(nil, "").find(ctx, ref, 0)
 	return err
 }
 

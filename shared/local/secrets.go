@@ -17,6 +17,7 @@ import (
 
 	"southbound/shared/fault"
 	"southbound/shared/internal/secretsource/command"
+	"southbound/shared/internal/secretsource/sops"
 )
 
 // Secrets resolves the secrets of this machine. It implements state.Secrets and
@@ -29,13 +30,19 @@ type Secrets struct {
 	err     error
 	memory  memory
 	command command.Reader
+	sops    sops.Reader
 }
 
 // Secrets returns the resolver of this home. The versions of secrets are keyed hashes of their
 // values. The key stays in the data directory, so a reader of the state alone learns nothing about
 // the values from the versions.
 func (h *Home) Secrets() *Secrets {
-	return &Secrets{home: h, keyFile: filepath.Join(h.Dir, "key")}
+	return newSecrets(h, filepath.Join(h.Dir, "key"))
+}
+
+// newSecrets returns a resolver. Without a home, versions are unknown.
+func newSecrets(h *Home, keyFile string) *Secrets {
+	return &Secrets{home: h, keyFile: keyFile, sops: sops.Reader{File: readSecret}}
 }
 
 const maxSecret = 1 << 20 // bytes

@@ -33,6 +33,6 @@ func TestSecretBytes(t *testing.T) {
 
 // readSource returns a secret of this machine.
 func readSource(ref resource.Secret) (string, error) {
-	got, err := (&Secrets{}).find(context.Background(), ref, 0)
+	got, err := newSecrets(nil, "").find(context.Background(), ref, 0)
 	return got.value, err
 }

@@ -64,6 +64,12 @@ func coversSelected(item, source, rest string) bool {
 	return local(nameOf(source)) && below(item, rest, "#")
 }
 
+// coversKeys is the rule for names that may end with #KEY or #KEY/KEY.
+func coversKeys(item, source, rest string) bool {
+	keys := strings.HasPrefix(rest, "#") && !strings.Contains(item, "#")
+	return local(nameOf(source)) && (keys || below(item, rest, ""))
+}
+
 // coversWhole is the rule for sources of which an item allows only itself.
 func coversWhole(_, _, rest string) bool { return rest == "" }
 

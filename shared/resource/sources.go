@@ -27,6 +27,8 @@ func SecretSources() []SecretSource {
 	return []SecretSource{
 		{Scheme: "env", Form: "env:NAME", Machine: true, covers: coversVariable},
 		{Scheme: "file", Form: "file:PATH", Machine: true, covers: coversFile},
+		{Scheme: "sops", Form: "sops:FILE#KEY", Machine: true, Setup: true, check: checkSops,
+			covers: coversKeys},
 		{Scheme: "command", Form: "command:PROGRAM ARGUMENT", Machine: true, Setup: true,
 			check: checkCommand, covers: coversWhole},
 		{Scheme: "ssm", Form: "ssm:/name", covers: coversVersioned},
@@ -66,6 +68,13 @@ func CheckSecret(source string) (hint string) {
 		return "write " + SecretForms()
 	case kind.check != nil:
 		return kind.check(rest)
+	}
+	return ""
+}
+
+func checkSops(rest string) (hint string) {
+	if file, key, _ := strings.Cut(rest, "#"); file == "" || key == "" {
+		return "write sops:FILE#KEY, as in sops:/srv/site/secrets.yaml#db/password"
 	}
 	return ""
 }

@@ -14,13 +14,16 @@ func TestCheckSecret(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]string{
 		"env:A": "", "file:/a b": "", "ssm:/a:3": "", "secretsmanager:a#b": "",
-		"command:pass show a": "", `command:["sh", "-c", "pass a | head -1"]`: "",
+		"sops:a.yaml#b": "", "command:pass show a": "", `command:["sh", "-c", "pass a | head -1"]`: "",
 
 		"hunter2":                      "write env:NAME, file:PATH",
 		"":                             "write env:NAME, file:PATH",
 		"env:":                         "or secretsmanager:id",
 		"hunter2:x":                    "or secretsmanager:id",
 		"ENV:A":                        "or secretsmanager:id",
+		"sops:hunter2":                 "write sops:FILE#KEY",
+		"sops:hunter2#":                "write sops:FILE#KEY",
+		"sops:#hunter2":                "write sops:FILE#KEY",
 		"command:":                     "write env:NAME",
 		"command:  ":                   "no shell reads the command",
 		"command:hunter2 | head":       "no shell reads the command",
