@@ -3,7 +3,9 @@
 package dynamo_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strconv"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/deploy/state"
+	"southbound/shared/resource"
 )
 
 // TestOrphansGoAndNothingElse pins that what nothing names is removed, and that everything is still
@@ -48,6 +51,11 @@ func TestOrphansGoAndNothingElse(t *testing.T) {
 			t.Fatalf("%v: %+v", err, out)
 		}
 	}
+	kept := state.Kept{ID: "t::T[a,name=kept]", Revision: "1", Sealed: noisy(10_000)}
+	if _, err := s.Commit(t.Context(), env, state.Commit{Guard: state.Guard{Key: l.Key,
+		Fence: l.Fence}, Keep: []state.Kept{kept}}); err != nil {
+		t.Fatal(err)
+	}
 	for n := range 3 {
 		if err := objects.Put(t.Context(), fmt.Sprintf("%032x", n), []byte("x")); err != nil {
 			t.Fatal(err)
@@ -65,6 +73,10 @@ func TestOrphansGoAndNothingElse(t *testing.T) {
 	if n, err := s.DropActions(t.Context(), env, start.Add(time.Hour)); err != nil || n != 21 {
 		t.Errorf("%v: %d actions dropped, want 21", err, n)
 	}
+	if got, err := open(t, c).Kept(t.Context(), env, []resource.ID{kept.ID}); err != nil ||
+		len(got) != 1 || !bytes.Equal(got[0].Sealed, kept.Sealed) {
+		t.Errorf("a kept state is gone: %v", err)
+	}
 	was.Actions = nil
 	if diff := different(was, snapshot(t, open(t, c), env)); diff != "" {
 		t.Errorf("more than actions is gone (-was +is):\n%s", diff)
@@ -72,6 +84,13 @@ func TestOrphansGoAndNothingElse(t *testing.T) {
 	if n, err := s.DropOrphans(t.Context(), time.Now()); err != nil || n > 3 {
 		t.Errorf("%v: %d objects were left behind", err, n)
 	}
+}
+
+// noisy returns n bytes that do not compress.
+func noisy(n int) []byte {
+	out := make([]byte, n)
+	_, _ = rand.Read(out)
+	return out
 }
 
 // again is DynamoDB while somebody writes what is to be removed once more.
