@@ -61,7 +61,7 @@ func TestSearch(t *testing.T) {
 		{"in another case", "SITE", 0, "service site; parameter site.domain"},
 		{"an agent, and what is on it", "a", 1, "agent a!; resource std::Null[a,name=n0]; " +
 			"instance acme; parameter site.domain; version Ann the first one; more"},
-		{"a version", "#1", 0, "version Ann the first one!"},
+		{"a version", "#2", 0, "version Ann the first one!"},
 		{"a commit", "abc123", 0, "version Ann the first one!"},
 		{"words of a message", " First ONE ", 0, "version Ann the first one"},
 		{"signs of patterns", "[a,name=n1]", 0, "resource " + first},

@@ -347,7 +347,7 @@ func (pl *Config) resolveAttributes(
 
 // valued returns a resource of a version with the values of its references, as far as they are
 // known.
-func (pl *Config) valued(
+func (pl *Planner) valued(
 	ctx context.Context, written *resource.Resource, known *values,
 ) (*resource.Resource, []diag.Problem) {
 	attrs, problems := pl.resolveAttributes(ctx, written, known)
@@ -357,7 +357,7 @@ func (pl *Config) valued(
 }
 
 // followed returns the attributes of r that refer to facts, with values for all other references.
-func (pl *Config) followed(
+func (pl *Planner) followed(
 	ctx context.Context, r *resource.Resource, known *values,
 ) map[string]any {
 	var out map[string]any
