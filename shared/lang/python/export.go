@@ -115,6 +115,12 @@ func (e *exporting) answer(kind string, v []types.Value, b []byte) ([]byte, bool
 		return append(b, "]]"...), true, nil
 	case "all":
 		return e.all(b, v)
+	case "var":
+		value, ok := e.model.Variables[text(v[0])]
+		if !ok {
+			return append(b, `["none"]`...), true, nil
+		}
+		return e.host.objects.found(b, value, nil), true, nil
 	}
 	return e.host.objects.common(b, kind, v, func(name string) types.Type {
 		if t := e.types[name]; t != nil {

@@ -124,20 +124,20 @@ func (s *session) compile() ([]byte, bool, error) {
 	return b, true, err
 }
 
-// problemsOf returns the errors in a model with their places, in the format for tests.
-func problemsOf(err error) [][3]any {
+// problemsOf returns the errors in a model with their places and codes, in the format for tests.
+func problemsOf(err error) [][4]any {
 	none := func(diag.Pos) (string, bool) { return "", false }
-	var out [][3]any
+	var out [][4]any
 	problems, _ := diag.Of(err)
 	for _, p := range problems {
 		text := ""
 		for _, line := range p.Lines(none) {
 			text += line + "\n"
 		}
-		out = append(out, [3]any{text, p.File, p.Line})
+		out = append(out, [4]any{text, p.File, p.Line, p.Code})
 	}
 	if len(problems) == 0 {
-		out = append(out, [3]any{err.Error(), "", 0})
+		out = append(out, [4]any{err.Error(), "", 0, ""})
 	}
 	return out
 }

@@ -3,7 +3,6 @@ import contextlib, importlib, inspect, json, logging, os, re, sys, textwrap, typ
 
 import pytest
 
-import inmanta.ast
 from inmanta import const, loader
 from inmanta.agent.handler import HandlerContext
 from inmanta.execute.proxy import DynamicProxy
@@ -11,23 +10,10 @@ from inmanta.plugins import PluginMeta
 from inmanta.protocol import Result as Answer, json_encode
 from inmanta.resources import Resource
 
-from southbound_host import export, handlers, main, model, plugins, wire
+from southbound_host import export, handlers, main, model, plugins, raised, unittest_module, wire
 
 _out = sys.stdout  # before pytest has put its own there
 _told = {}  # of the run: module, where it is, modulepath, folder of the project
-
-class CompileError(inmanta.ast.ExternalException):
-    """The model is wrong. What a plugin has raised is its cause."""
-
-    def __init__(self, problems, cause):
-        text = "\n".join(p["text"] for p in problems)
-        super().__init__(None, text, cause)
-        self.problems = problems
-        if problems and problems[0]["line"]:
-            self.location = inmanta.ast.Location(problems[0]["file"], problems[0]["line"])
-
-    def format_trace(self, indent="", indent_level=0):
-        return self.msg
 
 class Client(handlers.Client):
     """Stands where handlers have the client of the server."""
@@ -49,10 +35,15 @@ class Client(handlers.Client):
         self.discovered_resources.extend(discovered_resources)
         return Answer(code=200, result={})
 
-def _matching(resources, kind, wanted):
+def _matching(resources, kind, wanted, exact=False):
+    """Yields the resources whose instances have exactly the type kind. If exact is set, the class of the resource must
+    be registered for kind."""
     missing = object()
-    return [r for r in resources if r.id.entity_type == kind
-            and all(getattr(r, name, missing) == value for name, value in wanted.items())]
+    for r in resources:
+        of = getattr(r, "model", None)
+        name = r.id.entity_type if exact or of is None else of._get_instance().of
+        if name == kind and all(getattr(r, n, missing) == value for n, value in wanted.items()):
+            yield r
 
 class Run:
     """What came of a run of a handler."""
@@ -112,14 +103,14 @@ class Results:
         for r, ctx in self.results.items():
             assert "purged" in ctx.changes, f"{r.id} is neither created nor deleted: {ctx.changes}"
 
-    def get_resource(self, resource_type, **filter_args):
-        return next(iter(_matching(self.results, resource_type, filter_args)), None)
+    def get_resource(self, resource_type, should_filter_model_type=False, **filter_args):
+        return next(_matching(self.results, resource_type, filter_args, should_filter_model_type), None)
 
     def get_contexts_for(self, resource_type, **filter_args):
         return {self.results[r] for r in _matching(self.results, resource_type, filter_args)}
 
     def get_context_for(self, resource_type, **filter_args):
-        found = _matching(self.results, resource_type, filter_args)
+        found = list(_matching(self.results, resource_type, filter_args))
         if len(found) > 1:
             raise LookupError(f"{len(found)} resources match; get_contexts_for returns them all")
         return self.results[found[0]] if found else None
@@ -130,6 +121,15 @@ class Cycle:
     def __init__(self, first_dryrun, deploy, last_dryrun):
         self.first_dryrun, self.deploy, self.last_dryrun = first_dryrun, deploy, last_dryrun
 
+class Root:
+    """The namespaces of the last model. Its file main.cf is __config__, whose variables have values."""
+
+    def __getattr__(self, name):
+        return getattr(model.root, name)
+
+    def get_child(self, name):
+        return model.Resolver(model.root) if name == "__config__" else model.root.get_child(name)
+
 class Project:
     """A project with the module that is tested: a model, what it comes to, and its deployment."""
 
@@ -137,11 +137,19 @@ class Project:
         self.version, self.ctx, self.resources, self.types = None, None, {}, None
         self._stdout, self._stderr, self._blobs, self._agents, self._made = None, None, {}, {}, []
         self._test_project_dir = _told["project"]
-        self._exporter = None
+        self._exporter, self._root_scope, self.agent_map = None, None, {}
         model.facts.known = {}
+        unittest_module.reset()
+        self._reset_folder()
 
     def __repr__(self):
         return f"<project with {_told['module']}>"
+
+    def _reset_folder(self):
+        """Creates the module unittest, and removes files that earlier tests have added to it."""
+        import shutil
+        shutil.rmtree(os.path.join(self._test_project_dir, "libs", "unittest"), ignore_errors=True)
+        self.create_module("unittest", unittest_module.MODEL, unittest_module.CODE)
 
     def compile(self, main, export=False, no_dedent=True):
         text = main if no_dedent else textwrap.dedent(main.strip("\n"))
@@ -153,10 +161,12 @@ class Project:
             answer = _ask(["compile"])
         if answer[0] == "problems":
             self._stdout = answer[1]
-            raise CompileError([{"text": t, "file": f, "line": n} for t, f, n in answer[2]], plugins.failure)
+            raise raised.error([{"text": t, "file": f, "line": n, "code": c} for t, f, n, c in answer[2]], plugins.failure)
         self._stdout, self._stderr = answer[1:3]
+        model.whole = True  # also if the model has no resource classes
         exporter = sys.modules[export_name].last
         self.types, self.version = model.types, 0
+        self._root_scope = Root()
         self.resources = dict(exporter._resources) if exporter else {}
         self._exporter = exporter
         self._blobs.update(exporter._file_store if exporter else {})
@@ -168,7 +178,7 @@ class Project:
         return self._stderr
 
     def get_root_scope(self):
-        return model.root
+        return self._root_scope
 
     def get_instances(self, fortype="std::Entity"):
         if self.types is None:
@@ -177,12 +187,24 @@ class Project:
             raise Exception(f"the model has no entity {fortype}")
         return [DynamicProxy.return_value(i) for i in model.entity(fortype).get_all_instances()]
 
-    def get_resource(self, resource_type, **filter_args):
-        found = _matching(self.resources.values(), resource_type, filter_args)
-        return self.check_serialization(found[0]) if found else None
+    def get_resource(self, resource_type, should_filter_model_type=False, **filter_args):
+        found = next(_matching(self.resources.values(), resource_type, filter_args, should_filter_model_type), None)
+        return self.check_serialization(found) if found else None
+
+    def get_one_resource(self, resource_type, should_filter_model_type=False, **filter_args):
+        found = list(_matching(self.resources.values(), resource_type, filter_args, should_filter_model_type))
+        assert len(found) == 1, f"{len(found)} resources match {resource_type} with {filter_args}"
+        return self.check_serialization(found[0])
 
     def check_serialization(self, resource):
         return Resource.deserialize(json.loads(json_encode(resource.serialize())))
+
+    def _copies(self):
+        """Yields a copy of each resource, with its instance."""
+        for r in self.resources.values():
+            copy = self.check_serialization(r)
+            copy.model = r.model
+            yield copy
 
     def get_handler(self, resource, run_as_root=False):
         if run_as_root and os.geteuid() != 0:
@@ -243,16 +265,16 @@ class Project:
         return self.deploy_resource_v2(resource_type, run_as_root, True, status, **filter_args).changes
 
     def dryrun_all(self, run_as_root=False):
-        return Results({r: self._run(self.check_serialization(r), True, run_as_root).ctx for r in self.resources.values()})
+        return Results({r: self._run(r, True, run_as_root).ctx for r in self._copies()})
 
     def deploy_all(self, run_as_root=False, exclude_all=("std::AgentConfig",)):
         import graphlib
-        todo = {r.id.resource_str(): r for r in self.resources.values() if r.id.entity_type not in exclude_all}
+        todo = {r.id.resource_str(): r for r in self._copies() if r.id.entity_type not in exclude_all}
         needs = {i: {q.resource_str() for q in r.requires} & set(todo) for i, r in sorted(todo.items())}
         done = {}
         for i in graphlib.TopologicalSorter(needs).static_order():
             if all(done[q].status == const.ResourceState.deployed for q in needs[i]):
-                done[i] = self._run(self.check_serialization(todo[i]), False, run_as_root).ctx
+                done[i] = self._run(todo[i], False, run_as_root).ctx
             else:
                 done[i] = HandlerContext(todo[i])
                 done[i].set_status(const.ResourceState.skipped)
@@ -284,6 +306,15 @@ class Project:
     def add_fact(self, resource_id, name, value):
         model.facts.known.setdefault(resource_id, {})[name] = value
 
+    def unittest_resource_exists(self, name):
+        return name in unittest_module.states
+
+    def unittest_resource_get(self, name):
+        return unittest_module.states[name]
+
+    def unittest_resource_set(self, name, **values):
+        unittest_module.states[name].update(values)
+
     def get_blob(self, key):
         return self._blobs[key]
 
@@ -303,10 +334,7 @@ class Project:
         _unload(name)
 
     def add_mock_file(self, subdir, name, content):
-        root = os.path.join(self._test_project_dir, "libs", "unittest")
-        if not os.path.exists(root):
-            self.create_module("unittest")
-        path = os.path.join(root, subdir, name)
+        path = os.path.join(self._test_project_dir, "libs", "unittest", subdir, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w") as f:
             f.write(content)
@@ -338,6 +366,7 @@ class Project:
         for name in self._made:
             _unload(name)
             shutil.rmtree(os.path.join(self._test_project_dir, "libs", name), ignore_errors=True)
+        os.chdir(_told["path"])
         self.__init__()
 
 export_name = export.__name__
@@ -401,6 +430,12 @@ class Kit:
         return project
 
     @pytest.fixture(scope="session")
+    def project_shared(self):
+        project = Project()
+        yield project
+        project.clean()
+
+    @pytest.fixture(scope="session")
     def project_factory(self):
         return lambda **kwargs: Project()
 
@@ -453,7 +488,10 @@ def run(message):
         shim.plugin = types.ModuleType("pytest_inmanta.plugin")
         vars(shim.plugin).update(Project=Project, Result=Results, DeployResult=Results, DeployResultV2=Run,
                                  DeployResultCollection=Cycle)
-        sys.modules.update({"pytest_inmanta": shim, "pytest_inmanta.plugin": shim.plugin})
+        shim.handler = types.ModuleType("pytest_inmanta.handler")
+        shim.handler.DATA = unittest_module.states
+        sys.modules.update({"pytest_inmanta": shim, "pytest_inmanta.plugin": shim.plugin,
+                            "pytest_inmanta.handler": shim.handler})
     logging.getLogger().handlers.clear()  # pytest shows what is logged
     code = pytest.main(args, plugins=[Kit()])
     sys.stdout = _out

@@ -462,6 +462,8 @@ class Seen:
             raise UnsetException(f"{self.name} is not known yet", self)
         raise NotFoundException(None, self.name)
 
+    value = property(get_value)
+
 class Types:
     """The types of the model by their names."""
 

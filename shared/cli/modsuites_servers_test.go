@@ -1,0 +1,93 @@
+//go:build servers
+
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"southbound/handlers"
+	"southbound/localstack/server"
+	"southbound/shared/lang/module"
+)
+
+// suiteRow matches a row of the table of published modules in docs/language/testing.md.
+var suiteRow = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\S+) \\| .* \\| (\\d+) \\| (\\S+) \\| (\\d+) \\|$")
+
+// noLogin replaces os.getlogin, which fails on a machine without a terminal.
+const noLogin = "import os\nos.getlogin = lambda: \"root\"\n"
+
+// TestPublishedSuites runs the test suites of published modules, and compares the number of passed
+// tests with the table in docs/language/testing.md.
+func TestPublishedSuites(t *testing.T) {
+	env, err := server.InstallModules(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/language/testing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := suiteRow.FindAllStringSubmatch(string(page), -1)
+	if len(rows) < 5 {
+		t.Fatalf("the table has %d rows", len(rows))
+	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("sitecustomize.py", []byte(noLogin), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	login, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PYTHONPATH", login)
+	t.Setenv("VIRTUAL_ENV", env)
+	t.Setenv("PYTHONDONTWRITEBYTECODE", "")
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, row := range rows {
+		name, version, total, passed := row[1], row[2], row[3], row[5]
+		t.Run(name, func(t *testing.T) {
+			publishedSuite(t, env, name, version)
+			args := []string{"module", "test", "--module", name, "--json"}
+			if name == "apt" { // its other tests need a container
+				args = append(args, "apt/tests/test_model.py")
+			}
+			var out bytes.Buffer
+			Main(handlers.All(), args, strings.NewReader(""), &out, &out)
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			var last struct {
+				Summary struct{ Passed, Failed, Skipped json.Number }
+			}
+			if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
+				t.Fatalf("%v\n%s", err, out.String())
+			}
+			if last.Summary.Passed.String() != passed {
+				t.Errorf("%s of %s tests passed; the table has %s\n%s", last.Summary.Passed, total,
+					passed, out.String())
+			}
+		})
+	}
+}
+
+// publishedSuite downloads a module with its tests, in the version that env has.
+func publishedSuite(t *testing.T, env, name, version string) {
+	t.Helper()
+	sites, err := module.SitePackages(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := "inmanta_module_" + name + "-" + version + ".dist-info"
+	if _, err := os.Stat(filepath.Join(sites[0], info)); err != nil {
+		t.Fatalf("the environment of the tests has another version of %s: %v", name, err)
+	}
+	var out bytes.Buffer
+	args := []string{"module", "download", name + " ==" + version, "-d", "."}
+	if code := Main(handlers.All(), args, strings.NewReader(""), &out, &out); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out.String())
+	}
+}
