@@ -68,10 +68,10 @@ func instanceName(i *orders.Instance) string {
 // valueView is a value of an attribute.
 type valueView struct {
 	Text   string
-	Long   bool          // it has several lines
-	Secret bool          // it is a reference to a secret
-	None   bool          // it is not set
-	Links  []serviceLink // the instances that it names
+	Long   bool        // it has several lines
+	Secret bool        // it is a reference to a secret
+	None   bool        // it is not set
+	Links  []form.Link // the instances that it names
 }
 
 // attributeValue returns a value for people.
@@ -98,17 +98,49 @@ func attributeValue(v any) valueView {
 	return valueView{Text: text, Long: strings.Contains(text, "\n")}
 }
 
-// instanceValue returns the value of a relation: ids of other instances.
-func (r *request) instanceValue(v any) valueView {
-	out := attributeValue(v)
-	ids, is := v.([]any)
+// idsIn returns the ids in the value of a relation.
+func idsIn(v any) []string {
+	list, is := v.([]any)
 	if !is {
-		ids = []any{v}
+		list = []any{v}
 	}
-	for _, one := range ids {
+	var out []string
+	for _, one := range list {
 		if id, is := one.(string); is && id != "" {
-			out.Links = append(out.Links, serviceLink{id, r.instanceURL(id, "")})
+			out = append(out, id)
 		}
+	}
+	return out
+}
+
+// maxNamed is the number of instances of which a page reads the names.
+const maxNamed = 20
+
+// instanceLinks returns links to instances by their ids. The first ones have the identities of the
+// instances as names, as far as these can be read; the others their ids.
+func (r *request) instanceLinks(ctx context.Context, o api.Orders, ids []string) map[string]form.Link {
+	out := map[string]form.Link{}
+	for _, id := range ids {
+		if _, has := out[id]; has {
+			continue
+		}
+		link := form.Link{Name: id, URL: r.instanceURL(id, "")}
+		if len(out) < maxNamed {
+			if i, err := o.Instance(ctx, r.Env, orders.Ref{ID: id}); err == nil {
+				link.Name = instanceName(&i)
+			}
+		}
+		out[id] = link
+	}
+	return out
+}
+
+// linksTo returns links to instances, in their order.
+func (r *request) linksTo(ctx context.Context, o api.Orders, ids []string) []form.Link {
+	all := r.instanceLinks(ctx, o, ids)
+	var out []form.Link
+	for _, id := range ids {
+		out = append(out, all[id])
 	}
 	return out
 }

@@ -45,7 +45,7 @@ type instanceView struct {
 	Created    timeView
 	Updated    timeView
 	Progress   progressView
-	ReferredBy []serviceLink
+	ReferredBy []form.Link
 	Tabs       []navEntry
 	Tab        string
 	Actions    instanceActionsView
@@ -98,6 +98,7 @@ func instancePage(ctx context.Context, r *request) (view, error) {
 	}
 	d := r.instanceView(&i, &offer.Service)
 	d.Progress = r.progress(ctx, &i)
+	d.ReferredBy = r.linksTo(ctx, o, i.ReferredBy)
 	switch d.Tab {
 	case tabDocumentation:
 	case tabHistory:
@@ -137,9 +138,6 @@ func (r *request) instanceView(i *orders.Instance, s *definition.Service) instan
 	}
 	if i.Failed {
 		d.Diagnose = r.instanceURL(i.ID, "", "tab", tabDiagnose)
-	}
-	for _, id := range i.ReferredBy {
-		d.ReferredBy = append(d.ReferredBy, serviceLink{id, r.instanceURL(id, "")})
 	}
 	tabs := []struct{ key, title string }{
 		{tabAttributes, "Attributes"}, {tabHistory, "History"}, {tabResources, "Resources"},
@@ -265,7 +263,7 @@ func (r *request) sets(
 			}
 			d.Heads, all = append(d.Heads, "Version "+n), append(all, set)
 		}
-		d.fill(r, s, all)
+		r.fill(ctx, o, d, s, all)
 		return d, nil
 	}
 	var all []map[string]any
@@ -277,7 +275,7 @@ func (r *request) sets(
 			d.Heads, all = append(d.Heads, one.title), append(all, one.set)
 		}
 	}
-	d.fill(r, s, all)
+	r.fill(ctx, o, d, s, all)
 	return d, nil
 }
 
@@ -301,8 +299,11 @@ func (r *request) atVersion(
 }
 
 // fill adds a row for each attribute of the sets.
-func (d *setsView) fill(r *request, s *definition.Service, sets []map[string]any) {
+func (r *request) fill(
+	ctx context.Context, o api.Orders, d *setsView, s *definition.Service, sets []map[string]any,
+) {
 	var paths []string
+	links := r.instanceLinks(ctx, o, inventory.References(s, sets...))
 	seen := map[string]bool{}
 	flat := make([]*flattener, len(sets))
 	for n, set := range sets {
@@ -320,7 +321,7 @@ func (d *setsView) fill(r *request, s *definition.Service, sets []map[string]any
 			v, has := flat[n].values[path]
 			shown := attributeValue(v)
 			if flat[n].relations[path] {
-				shown = r.instanceValue(v)
+				shown.Links = linksIn(v, links)
 			}
 			if !has {
 				shown = valueView{Text: "–", None: true}
@@ -332,6 +333,17 @@ func (d *setsView) fill(r *request, s *definition.Service, sets []map[string]any
 		d.Changed = d.Changed || row.Differs
 		d.Rows = append(d.Rows, row)
 	}
+}
+
+// linksIn returns the links of the value of a relation.
+func linksIn(v any, links map[string]form.Link) []form.Link {
+	var out []form.Link
+	for _, id := range idsIn(v) {
+		if link, has := links[id]; has {
+			out = append(out, link)
+		}
+	}
+	return out
 }
 
 // historyView is the time line of an instance.

@@ -47,9 +47,10 @@ func (r *request) wishOf() (orders.Wish, error) {
 	return w, nil
 }
 
-// change makes one change of an instance, and returns to its page.
+// change makes one change of an instance, and returns to its page. If another user has changed the
+// instance, it shows that.
 func (r *request) change(
-	ctx context.Context,
+	ctx context.Context, a act,
 	do func(o api.Orders, w orders.Wish) (orders.Instance, error),
 	say func(i *orders.Instance) string,
 ) (view, error) {
@@ -69,6 +70,9 @@ func (r *request) change(
 		w.Service = i.Service
 	}
 	i, err := do(o, w)
+	if fault.Is(err, fault.Conflict) && w.Version != nil {
+		return r.conflict(ctx, o, w, a, err)
+	}
 	if err != nil {
 		return view{}, err
 	}
@@ -78,7 +82,8 @@ func (r *request) change(
 
 func setState(ctx context.Context, r *request) (view, error) {
 	target := r.PostForm.Get("target")
-	return r.change(ctx, func(o api.Orders, w orders.Wish) (orders.Instance, error) {
+	a := stateAct("set the state "+target, target)
+	return r.change(ctx, a, func(o api.Orders, w orders.Wish) (orders.Instance, error) {
 		return o.SetState(ctx, r.Env, w, target)
 	}, func(i *orders.Instance) string {
 		return instanceName(i) + ": the state " + target + " is requested; it is in the state " + i.State
@@ -96,7 +101,8 @@ func (r *request) typed(name string) error {
 
 func forceState(ctx context.Context, r *request) (view, error) {
 	target, operation := r.PostForm.Get("target"), lifecycle.Operation(r.PostForm.Get("operation"))
-	return r.change(ctx, func(o api.Orders, w orders.Wish) (orders.Instance, error) {
+	a := stateAct("force the state "+target, target)
+	return r.change(ctx, a, func(o api.Orders, w orders.Wish) (orders.Instance, error) {
 		i, err := o.Instance(ctx, r.Env, w.Ref)
 		if err == nil {
 			err = r.typed(instanceName(&i))
@@ -109,7 +115,8 @@ func forceState(ctx context.Context, r *request) (view, error) {
 }
 
 func destroyInstance(ctx context.Context, r *request) (view, error) {
-	return r.change(ctx, func(o api.Orders, w orders.Wish) (orders.Instance, error) {
+	a := stateAct("delete it without its lifecycle", "deleted")
+	return r.change(ctx, a, func(o api.Orders, w orders.Wish) (orders.Instance, error) {
 		i, err := o.Instance(ctx, r.Env, w.Ref)
 		if err == nil {
 			err = r.typed(instanceName(&i))
@@ -122,7 +129,8 @@ func destroyInstance(ctx context.Context, r *request) (view, error) {
 }
 
 func deleteInstance(ctx context.Context, r *request) (view, error) {
-	return r.change(ctx, func(o api.Orders, w orders.Wish) (orders.Instance, error) {
+	a := stateAct("delete it", "deleted")
+	return r.change(ctx, a, func(o api.Orders, w orders.Wish) (orders.Instance, error) {
 		return o.Delete(ctx, r.Env, w)
 	}, func(i *orders.Instance) string {
 		return instanceName(i) + ": its end is requested; it is in the state " + i.State
@@ -139,7 +147,8 @@ func configureInstance(ctx context.Context, r *request) (view, error) {
 			values[name] = true
 		}
 	}
-	return r.change(ctx, func(o api.Orders, w orders.Wish) (orders.Instance, error) {
+	a := configAct(values)
+	return r.change(ctx, a, func(o api.Orders, w orders.Wish) (orders.Instance, error) {
 		return o.Configure(ctx, r.Env, w, values)
 	}, func(i *orders.Instance) string { return instanceName(i) + ": the settings are stored" })
 }
@@ -153,7 +162,8 @@ func setMetadata(ctx context.Context, r *request) (view, error) {
 	if r.PostForm.Has("remove") {
 		key, to = r.PostForm.Get("remove"), nil
 	}
-	return r.change(ctx, func(o api.Orders, w orders.Wish) (orders.Instance, error) {
+	a := metadataAct(key, to)
+	return r.change(ctx, a, func(o api.Orders, w orders.Wish) (orders.Instance, error) {
 		return o.SetMetadata(ctx, r.Env, w, key, to)
 	}, func(i *orders.Instance) string {
 		if to == nil {
@@ -170,7 +180,7 @@ type lossView struct {
 	Status     statusView
 	Back       string
 	Resources  string
-	ReferredBy []serviceLink
+	ReferredBy []form.Link
 	Delete     string // the action; "": this page forces a state
 	Force      string
 	Destroy    string
@@ -204,9 +214,7 @@ func (r *request) loss(ctx context.Context) (lossView, *orders.Offer, error) {
 	if d.Resources = plural(n, "resource"); err != nil {
 		d.Resources = "its resources (they could not be counted)"
 	}
-	for _, id := range i.ReferredBy {
-		d.ReferredBy = append(d.ReferredBy, serviceLink{id, r.instanceURL(id, "")})
-	}
+	d.ReferredBy = r.linksTo(ctx, o, i.ReferredBy)
 	for k := range offer.Lifecycle.States {
 		s := offer.Lifecycle.States[k].Name
 		d.States = append(d.States, form.Option{Value: s, Label: s, Selected: s == i.State})

@@ -152,7 +152,7 @@ func TestStory(t *testing.T) {
 	x.Open(site + "/edit")
 	typed(x, "/quota", "7")
 	x.Click(`form.order button[value="preview"]:not(.hidden)`)
-	x.Until(`document.querySelector("#preview")?.innerText.includes("quota")`)
+	x.Until(`["quota", "site.conf"].every(text => document.querySelector("#preview")?.innerText.includes(text))`)
 	shot("7-preview")
 	x.Click(send)
 	seven := strings.ReplaceAll(five, "5G", "7G")

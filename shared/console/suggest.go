@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 
 	"southbound/shared/api"
@@ -18,50 +19,109 @@ const (
 	maxFound     = 50  // values and instances that a search returns
 )
 
-// foundWords are the words of a search in one control of a form.
-type foundWords struct {
-	service string // whose instances are searched; "": only suggested values are
-	words   string
-}
+// formSearch is a search for a value of one control of a form.
+type formSearch struct{ at, words string }
 
-// sources reads the values that a form suggests. What cannot be read is not suggested: a form is
-// useful without.
-func (r *request) sources(
-	ctx context.Context, o api.Orders, f *form.Form, from form.Sources, find foundWords,
-) form.Sources {
-	from.Parameters, from.Long = map[string][]form.Option{}, map[string]bool{}
-	from.Instances, from.More = map[string][]form.Option{}, map[string]bool{}
-	parameters, services := f.Needs(from)
+// sources reads the values that a form suggests, and those that a search finds for its control. What
+// cannot be read is not suggested: a form is useful without.
+func (p *formPage) sources(ctx context.Context, d *form.Draft) form.Sources {
+	from := form.Sources{
+		Parameters: map[string][]form.Option{}, Long: map[string]bool{},
+		Instances: map[string][]form.Option{}, More: map[string]bool{},
+		Identity: identityValue(p.form, p.form.Base), URL: p.r.optionsURL,
+	}
+	if p.instance != nil {
+		from.Instance = p.instance.ID
+	}
+	from.Links = p.r.instanceLinks(ctx, p.o, p.form.References())
+	parameters, services := p.form.Needs(from)
 	for _, name := range parameters {
-		p, err := r.home(ctx).Parameter(ctx, r.Env, name)
-		switch {
-		case err == nil && p.Source == sourceModel:
-			all := parameterOptions(p.Value)
-			from.Parameters[name], from.Long[name] = narrowed(all, find.words), len(all) > maxSuggested
-		case err == nil:
-			from.Parameters[name] = []form.Option{{Value: p.Value, Label: p.Value}}
-		case !fault.Is(err, fault.NotFound):
-			from.Parameters[name] = nil
+		all, missing := p.r.parameterValues(ctx, name)
+		if !missing {
+			from.Parameters[name], from.Long[name] = firstOf(all), len(all) > maxSuggested
 		}
 	}
 	for _, name := range services {
-		q := orders.Query{Filter: orders.Filter{Service: name}, Place: orders.Place{Limit: maxFound + 1}}
-		if find.service == name {
-			q.Name = find.words
+		from.Instances[name], from.More[name] = p.r.instancesLike(ctx, p.o, name, "")
+	}
+	if p.search.at != "" {
+		v := p.form.View(d, nil, from)
+		if c := v.Control(p.search.at); c != nil {
+			from.Found = map[string][]form.Option{c.Name: p.r.found(ctx, p.o, c, p.search.words)}
 		}
-		page, err := o.List(ctx, r.Env, q)
-		if err != nil {
-			from.More[name] = true
-			continue
-		}
-		for n := range page.Items {
-			if n < maxFound {
-				from.Instances[name] = append(from.Instances[name], instanceOption(&page.Items[n]))
-			}
-		}
-		from.More[name] = len(page.Items) > maxFound || page.Next != "" || q.Name != ""
 	}
 	return from
+}
+
+// found returns the values for a control that have words in them.
+func (r *request) found(ctx context.Context, o api.Orders, c *form.Control, words string) []form.Option {
+	if c.Service != "" {
+		out, _ := r.instancesLike(ctx, o, c.Service, words)
+		return out
+	}
+	all, _ := r.parameterValues(ctx, c.Parameter)
+	return narrowed(all, words)
+}
+
+// parameterValues returns the values that a parameter suggests; missing reports that there is none.
+func (r *request) parameterValues(ctx context.Context, name string) (all []form.Option, missing bool) {
+	p, err := r.home(ctx).Parameter(ctx, r.Env, name)
+	switch {
+	case err == nil && p.Source == sourceModel:
+		return parameterOptions(p.Value), false
+	case err == nil:
+		return []form.Option{{Value: p.Value, Label: p.Value}}, false
+	}
+	return nil, fault.Is(err, fault.NotFound)
+}
+
+// instancesLike returns instances of a service whose names begin with words, and whether there may be
+// others.
+func (r *request) instancesLike(
+	ctx context.Context, o api.Orders, service, words string,
+) (out []form.Option, more bool) {
+	page, err := o.List(ctx, r.Env, orders.Query{
+		Filter: orders.Filter{Service: service, Name: words}, Place: orders.Place{Limit: maxFound + 1},
+	})
+	if err != nil {
+		return nil, true
+	}
+	for n := range page.Items[:min(len(page.Items), maxFound)] {
+		out = append(out, instanceOption(&page.Items[n]))
+	}
+	return out, len(page.Items) > maxFound || page.Next != ""
+}
+
+// optionsPattern answers searches of comboboxes.
+const optionsPattern = "GET /console/{env}/options"
+
+// optionsURL returns the URL at which a combobox searches the instances of a service, or the values
+// of a parameter.
+func (r *request) optionsURL(service, parameter string) string {
+	return r.url("options", "service", service, "parameter", parameter)
+}
+
+// optionsFile answers with values as JSON, for the words of a combobox.
+func optionsFile(w http.ResponseWriter, r *request) {
+	type option struct {
+		Value string `json:"value"`
+		Label string `json:"label"`
+	}
+	out := []option{}
+	q := r.URL.Query()
+	c := &form.Control{Service: q.Get("service"), Parameter: q.Get("parameter")}
+	var o api.Orders
+	var err error
+	if c.Service != "" {
+		o, err = r.orders(r.Context())
+	}
+	if err == nil {
+		for _, one := range r.found(r.Context(), o, c, strings.TrimSpace(q.Get("q"))) {
+			out = append(out, option{one.Value, one.Label})
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(out) // a failure means that the browser has gone
 }
 
 func instanceOption(i *orders.Instance) form.Option {
@@ -79,13 +139,13 @@ func parameterOptions(text string) []form.Option {
 	return form.Options(v)
 }
 
-// narrowed returns the values with words in them, if there are more than a control can offer.
+// firstOf returns as many values as a control offers.
+func firstOf(all []form.Option) []form.Option { return all[:min(len(all), maxSuggested)] }
+
+// narrowed returns the values with words in them, at most maxFound; without words the first ones.
 func narrowed(all []form.Option, words string) []form.Option {
-	if len(all) <= maxSuggested {
-		return all
-	}
 	if words == "" {
-		return all[:maxSuggested]
+		return firstOf(all)
 	}
 	var out []form.Option
 	for _, o := range all {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
 )
 
 // Annotations that forms read.
@@ -49,6 +50,25 @@ type Sources struct {
 	Long      map[string]bool // parameters that have more values than Parameters lists
 	Instance  string          // the id of the instance; "" while it is not known
 	Identity  string          // the value of the identity; "" while it is not known
+	// Found are the values that a search has found, by the name of its control: those of other
+	// controls stay.
+	Found map[string][]Option
+	// Links are the instances that References returns, by id.
+	Links map[string]Link
+	// URL, if not nil, returns the URL at which the instances of a service, or else the values of a
+	// parameter, are searched.
+	URL func(service, parameter string) string
+}
+
+// Link is an instance for people.
+type Link struct{ Name, URL string }
+
+// References returns the ids in relations of the instance to change.
+func (f *Form) References() []string {
+	if f.Base == nil {
+		return nil
+	}
+	return inventory.References(f.Service, f.Base)
 }
 
 // Needs returns the names of the parameters and of the services whose values the form suggests.
@@ -81,7 +101,7 @@ func needs(f *Form, p *definition.Part, from *Sources, parameters, services *[]s
 type suggestion struct {
 	options   []Option
 	parameter string
-	more      bool   // the parameter has more values
+	long      bool   // the parameter has more values
 	note      string // why nothing is suggested
 }
 
@@ -125,7 +145,7 @@ func (f *Form) parameter(name string, from *Sources) suggestion {
 		}
 		name = strings.ReplaceAll(name, text, value)
 	}
-	out := suggestion{parameter: name, more: from.Long[name]}
+	out := suggestion{parameter: name, long: from.Long[name]}
 	options, has := from.Parameters[name]
 	if out.options = options; !has {
 		out.note = "the parameter " + name + " does not exist, so nothing is suggested"

@@ -2,6 +2,7 @@ package form
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"southbound/shared/service/definition"
@@ -16,7 +17,8 @@ const longText = 255
 
 func (v *viewer) attribute(c *Control, a *definition.Attribute, d *Draft) {
 	s := v.form.suggested(a.Annotations, v.from)
-	c.Suggestions, c.More = s.options, s.more
+	c.Suggestions, c.More, c.Parameter = s.options, s.long, s.parameter
+	v.searched(c)
 	u, note := unit(a)
 	c.Unit = u
 	for _, n := range []string{s.note, note} {
@@ -147,7 +149,9 @@ func (v *viewer) list(c *Control, a *definition.Attribute, d *Draft) {
 		row.Control = &Control{
 			Name: row.Name, ID: row.ID, Title: c.Title + ", " + row.Title, Unit: c.Unit,
 			Path: c.Path + " › " + row.Title, Suggestions: c.Suggestions, Required: true,
+			More: c.More, Parameter: c.Parameter,
 		}
+		v.searched(row.Control)
 		v.put(row.Name, row.ID, row.Control.Path, &row.Control.Errors, nil)
 		v.all = append(v.all, row.Control)
 		if one.json {
@@ -286,15 +290,33 @@ func (v *viewer) relation(c *Control, r *definition.Relation, d *Draft) {
 	}
 }
 
+// searched replaces the suggestions of a control by those that a search has found for it, and names
+// the URL of further searches.
+func (v *viewer) searched(c *Control) {
+	if found, has := v.from.Found[c.Name]; has {
+		c.Suggestions, c.More = found, true
+	}
+	if c.More && v.from.URL != nil {
+		c.URL = v.from.URL(c.Service, c.Parameter)
+	}
+}
+
+func offers(all []Option, value string) bool {
+	return slices.ContainsFunc(all, func(o Option) bool { return o.Value == value })
+}
+
 // instance offers instances: all of them, or suggestions if there are more.
 func (v *viewer) instance(
 	c *Control, r *definition.Relation, text string, options []Option, more bool,
 ) {
-	c.Value, c.More = text, more
-	if more {
-		c.Suggestions = options
+	c.Value, c.More, c.Suggestions = text, more, options
+	if v.searched(c); c.More {
+		if link, has := v.from.Links[text]; has && !offers(c.Suggestions, text) {
+			c.Suggestions = append([]Option{{Value: text, Label: link.Name}}, c.Suggestions...)
+		}
 		return
 	}
+	c.Suggestions = nil
 	known := text == ""
 	none := Option{"", "None", text == ""}
 	if c.Required {

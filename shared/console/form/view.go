@@ -82,7 +82,10 @@ type Control struct {
 	Options          []Option
 	Suggestions      []Option
 	Service          string // of a relation
-	More             bool   // there are further instances
+	Parameter        string // with the suggested values
+	More             bool   // there are further instances or values
+	URL              string // at which these are searched
+	Links            []Link // of a relation of KindFixed
 	Rows             []*Row
 	CanAdd           bool
 	Limit            string // why nothing can be added or removed
@@ -250,6 +253,9 @@ func (v *viewer) part(
 		case one.mood == fixed:
 			c.Type, c.Rule, c.Default = "", "", ""
 			c.Kind, c.Value, c.Why = KindFixed, fixedText(base[one.name]), v.why(p, &one, in)
+			if one.relation != nil {
+				c.Links = v.links(base[one.name])
+			}
 			if one.modifier() == definition.ReadOnly {
 				model = append(model, c)
 				continue
@@ -264,6 +270,25 @@ func (v *viewer) part(
 		fields = append(fields, c)
 	}
 	return fields, model
+}
+
+// links returns the instances that the value of a relation names.
+func (v *viewer) links(value any) []Link {
+	ids, is := value.([]any)
+	if !is {
+		ids = []any{value}
+	}
+	var out []Link
+	for _, one := range ids {
+		if id, is := one.(string); is && id != "" {
+			link, has := v.from.Links[id]
+			if !has {
+				link.Name = id
+			}
+			out = append(out, link)
+		}
+	}
+	return out
 }
 
 // modifier returns the modifier of a value.
@@ -409,4 +434,31 @@ func focus(all []*Control, name string) bool {
 		}
 	}
 	return false
+}
+
+// Control returns a control by its name; nil if there is none.
+func (v *View) Control(name string) *Control {
+	for i := range v.Tabs {
+		if c := control(v.Tabs[i].Fields, name); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+func control(all []*Control, name string) *Control {
+	for _, c := range all {
+		if c.Name == name {
+			return c
+		}
+		for _, row := range c.Rows {
+			if row.Control != nil && row.Control.Name == name {
+				return row.Control
+			}
+			if found := control(row.Fields, name); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
 }

@@ -300,6 +300,9 @@ function combobox(input) {
 	const label = input.labels && input.labels[0];
 	if (label) box.setAttribute("aria-label", label.textContent);
 	const wrap = make("span", {class: "combo", "data-enhanced": ""});
+	const find = input.nextElementSibling; // the search without script
+	if (find && find.name === "find") find.hidden = true;
+	input.removeAttribute("pattern"); // of the value, and not of its label
 	input.replaceWith(wrap);
 	wrap.append(input, toggle, box, sent);
 	sent.value = input.dataset.value ?? input.value;
