@@ -18,7 +18,8 @@ import (
 var layers = [][]string{
 	{"shared/fault", "shared/diag", "shared/redact", "shared/pattern", "shared/patience",
 		"shared/internal/parallel", "shared/internal/dag", "shared/internal/binform",
-		"shared/internal/pyregexp", "shared/buildtest", "localstack/server", "shared/console/layout"},
+		"shared/internal/pyregexp", "shared/buildtest", "localstack/server", "shared/console/layout",
+		"infra/assets/packs"},
 	{"shared/child", "shared/resource", "shared/platform", "shared/aws/awserr",
 		"shared/schema/internal/puppet"},
 	{"shared/schema", "shared/service/lifecycle", "shared/internal/secretsource"},

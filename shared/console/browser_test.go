@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"southbound/handlers"
-	"southbound/infra/assets/packs"
 	"southbound/shared/api"
 	"southbound/shared/console"
 	"southbound/shared/internal/simtest/consoletest"
@@ -79,24 +78,6 @@ func (p *port) start() {
 	p.server.Start()
 }
 
-// axeCore returns the source of axe-core.
-func axeCore(t *testing.T) []byte {
-	t.Helper()
-	pack, err := packs.Locked("axe-core")
-	if err != nil {
-		t.Fatal(err)
-	}
-	archive, err := packs.Fetch(t.Context(), pack)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := packs.Files(archive, func(name string) bool { return name == "axe.min.js" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files["axe.min.js"]
-}
-
 // TestEveryPage visits every page at three widths, light and dark: axe-core finds nothing, the
 // browser reports nothing, and nothing scrolls to the side.
 func TestEveryPage(t *testing.T) {
@@ -104,7 +85,6 @@ func TestEveryPage(t *testing.T) {
 	w := consoletest.Open(t, handlers.All())
 	w.Fill(t)
 	p := listen(t, w.Service)
-	source := axeCore(t)
 	x := chrome.Start(t).Tab(t)
 	x.Expect("status of 404") // of missing pages
 	p.enter(x)
@@ -119,7 +99,7 @@ func TestEveryPage(t *testing.T) {
 				}
 				at := fmt.Sprintf("%s-%d-%s", name, width, map[bool]string{false: "light", true: "dark"}[dark])
 				x.Fits(at)
-				x.Axe(at, source)
+				x.Axe(at)
 				x.Shot(at)
 			}
 		}

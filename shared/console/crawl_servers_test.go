@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"southbound/handlers"
-	"southbound/infra/assets/packs"
 	"southbound/shared/internal/simtest/consoletest"
 	"southbound/shared/internal/simtest/consoletest/chrome"
 	"southbound/shared/service/definition"
@@ -37,7 +36,7 @@ func served(t *testing.T, w *consoletest.World) (c *Console, x *chrome.Tab, url 
 }
 
 // examine checks a page at three widths, light and dark. show opens it.
-func examine(x *chrome.Tab, name string, axe []byte, show func()) {
+func examine(x *chrome.Tab, name string, show func()) {
 	for _, dark := range []bool{false, true} {
 		x.Dark(dark)
 		for _, width := range []int64{390, 820, 1366} {
@@ -45,27 +44,10 @@ func examine(x *chrome.Tab, name string, axe []byte, show func()) {
 			show()
 			at := fmt.Sprintf("%s-%d-%s", name, width, map[bool]string{false: "light", true: "dark"}[dark])
 			x.Fits(at)
-			x.Axe(at, axe)
+			x.Axe(at)
 			x.Shot(at)
 		}
 	}
-}
-
-func axeSource(t *testing.T) []byte {
-	t.Helper()
-	pack, err := packs.Locked("axe-core")
-	if err != nil {
-		t.Fatal(err)
-	}
-	archive, err := packs.Fetch(t.Context(), pack)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := packs.Files(archive, func(name string) bool { return name == "axe.min.js" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files["axe.min.js"]
 }
 
 // TestLinkedPages visits the pages of the table of routes and all that they link to, one of each
@@ -76,7 +58,6 @@ func TestLinkedPages(t *testing.T) {
 	w.Fill(t)
 	up, broken := w.FillServices(t, "testdata/forms.cf")
 	c, x, url := served(t, w)
-	axe := axeSource(t)
 	x.Expect("status of 4") // pages that need a query say so
 	const at = "/console/" + consoletest.Env
 	queue := []string{at + "/services/site", at + "/services/site/new", at + "/services/site/instances",
@@ -107,7 +88,7 @@ func TestLinkedPages(t *testing.T) {
 		}
 		kinds[kind]++
 		name := regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(kind, "-") + strconv.Itoa(kinds[kind])
-		examine(x, "linked"+name, axe, func() { x.Open(url + target) })
+		examine(x, "linked"+name, func() { x.Open(url + target) })
 		queue = append(queue, strings.Fields(x.Eval(`[...document.querySelectorAll('a[href]:not([download])')]
 			.map(a => new URL(a.href.baseVal ?? a.href, location)).filter(u => u.origin === location.origin)
 			.map(u => u.pathname + u.search).join(' ')`))...)
@@ -149,7 +130,7 @@ func TestDocumentationInBrowser(t *testing.T) {
 	lab := map[string]any{"overview": "# Lab\n\nA *short* text with a [link](https://example.org).\n\n" +
 		"```mermaid\nflowchart LR\na[router-east] --- b[L2VPN: vpls-20000]\nb --- c[router-west]\n```\n\n" +
 		"| port | vlan |\n|---|---|\n| ge-0/0/2 | 2000 |\n\n- [x] ordered\n- [ ] tested\n"}
-	examine(x, "documentation", axeSource(t), func() { show(lab) })
+	examine(x, "documentation", func() { show(lab) })
 
 	// An image in a label of a diagram is refused by the policy of its frame, and that is reported.
 	inFrame := []string{c.site.files.url(diagramPage), "/mermaid/"}

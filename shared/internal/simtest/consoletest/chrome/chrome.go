@@ -22,6 +22,8 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"southbound/infra/assets/packs"
 )
 
 // The keys that have no character.
@@ -94,6 +96,7 @@ func program(t testing.TB) string {
 type Tab struct {
 	t   testing.TB
 	ctx context.Context
+	axe string // the source of axe-core, once it is used
 
 	mu       sync.Mutex
 	problems []string
@@ -305,13 +308,34 @@ const axe = `(async () => {
 		v.nodes.slice(0, 3).map(n => n.target.join(" ") + " " + n.failureSummary).join("; ")).join("\n");
 })()`
 
-// Axe fails the test for each violation of accessibility that axe-core finds; source is its text.
-func (x *Tab) Axe(name string, source []byte) {
+// Axe fails the test for each violation of accessibility that axe-core finds.
+func (x *Tab) Axe(name string) {
 	x.t.Helper()
-	x.Eval(string(source) + "; 0")
+	if x.axe == "" {
+		x.axe = axeCore(x.t)
+	}
+	x.Eval(x.axe + "; 0")
 	if found := x.Eval(axe); found != "" {
 		x.t.Errorf("%s: axe: %s", name, found)
 	}
+}
+
+// axeCore returns the source of axe-core, which is fetched if it is not on this machine.
+func axeCore(t testing.TB) string {
+	t.Helper()
+	pack, err := packs.Locked("axe-core")
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, err := packs.Fetch(t.Context(), pack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := packs.Files(archive, func(name string) bool { return name == "axe.min.js" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(files["axe.min.js"])
 }
 
 // Fits fails the test if the page scrolls to the side.
