@@ -195,7 +195,7 @@ func actionsPage(ctx context.Context, r *request) (view, error) {
 		found[i].Changes = nil // one action has its page
 		d.Rows = append(d.Rows, r.actionRow(&found[i], false))
 	}
-	d.Pager = r.turns("actions", only, q.Get(paramCursor), page.Next)
+	d.Pager = r.turns("actions", only, paramCursor, page.Next)
 	if d.Follow {
 		only.Set(paramFollow, "off")
 	}

@@ -107,7 +107,7 @@ func agentsPage(ctx context.Context, r *request) (view, error) {
 		row.Place, row.Counts = known.places[row.Name], known.counts[row.Name]
 		d.Rows = append(d.Rows, row)
 	}
-	d.Pager = r.turns("agents", only, q.Get(paramCursor), list.Next)
+	d.Pager = r.turns("agents", only, paramCursor, list.Next)
 	d.Pager.Text = counted(len(d.Rows), list.Count)
 	if len(d.Rows) > 0 && r.canChange() {
 		d.Buttons = []button{

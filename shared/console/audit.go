@@ -39,18 +39,13 @@ type auditRow struct {
 
 // auditPage lists who requested what.
 func auditPage(ctx context.Context, r *request) (view, error) {
-	cursor := r.URL.Query().Get("cursor")
+	cursor := r.URL.Query().Get(paramCursor)
 	page, err := r.home(ctx).AuditPage(ctx, r.Env, api.AuditQuery{Cursor: cursor, Limit: auditRows})
 	if err != nil {
 		return view{}, err
 	}
-	d := auditView{Pager: pagerView{Text: plural(len(page.Items), "request")}}
-	if cursor != "" {
-		d.Pager.First = r.url("audit")
-	}
-	if page.Next != "" {
-		d.Pager.Next = r.url("audit", "cursor", page.Next)
-	}
+	d := auditView{Pager: r.turns("audit", nil, paramCursor, page.Next)}
+	d.Pager.Text = plural(len(page.Items), "request")
 	for i := range page.Items {
 		d.Rows = append(d.Rows, r.audited(&page.Items[i]))
 	}

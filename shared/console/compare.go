@@ -138,6 +138,9 @@ func (r *request) planView(planned []deploy.PlannedChange, path string, q url.Va
 	}); i >= 0 && cursor != "" {
 		begin = i + 1
 		d.Pager.First = at(kind, form, "")
+		if d.Pager.Previous = d.Pager.First; begin > pageRows {
+			d.Pager.Previous = at(kind, form, string(shown[begin-pageRows-1].ID))
+		}
 	}
 	end := min(begin+pageRows, len(shown))
 	for _, w := range shown[begin:end] {

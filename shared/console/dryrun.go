@@ -2,7 +2,9 @@ package console
 
 import (
 	"context"
+	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,7 +37,7 @@ type runRow struct {
 }
 
 func (r *request) runRow(x *dryRun) runRow {
-	row := runRow{Row: "d" + x.id, URL: r.url("dryruns/" + x.id), Started: r.timeAgo(x.started),
+	row := runRow{Row: "d" + x.id, URL: r.urlOf("dryruns/"+x.id, runQuery(x.version, x.filters)), Started: r.timeAgo(x.started),
 		What: "the version in force", State: "running", Tone: "busy"}
 	if x.version > 0 {
 		row.What = "version " + strconv.Itoa(x.version)
@@ -123,9 +125,7 @@ type runRepair struct {
 func (d *dryRuns) one(ctx context.Context, r *request) (view, error) {
 	x, ok := d.get(r.Env, r.PathValue("job"))
 	if !ok {
-		return view{}, fault.New(fault.NotFound, "dry run", "there is no such dry run").
-			WithHint("start it again: results are kept for a day while this console runs, the last %d of them",
-				maxKeptRuns)
+		return r.lostRun(), nil
 	}
 	v := runView{Of: r.runRow(&x), Job: x.id, Running: x.ended.IsZero()}
 	if r.canChange() {
@@ -139,7 +139,7 @@ func (d *dryRuns) one(ctx context.Context, r *request) (view, error) {
 		v.Unread = append(v.Unread, cutMiddle(line(name), maxPart))
 	}
 	if !v.Running {
-		v.Plan = r.planView(x.result.Planned, "dryruns/"+x.id, url.Values{})
+		v.Plan = r.planView(x.result.Planned, "dryruns/"+x.id, runQuery(x.version, x.filters))
 		v.Equal = len(v.Plan.Counts) == 0 && x.err == nil
 		if x.result.Refused != nil {
 			v.Refused = r.refusal(ctx, x.result.Refused, x.version)
@@ -182,7 +182,7 @@ func (d *dryRuns) start(ctx context.Context, r *request) (view, error) {
 		}
 		return d.begun(ctx, r, 0, filters)
 	}
-	n, filters, err := typedRun(version, text)
+	n, filters, err := typedRuns(version, r.PostForm["filter"])
 	if err != nil {
 		return d.listed(r, version, text, err), nil
 	}
@@ -199,7 +199,74 @@ func (d *dryRuns) begun(ctx context.Context, r *request, version int, filters []
 	if err != nil {
 		return view{}, err
 	}
-	return view{Redirect: r.url("dryruns/" + id)}, nil
+	return view{Redirect: r.urlOf("dryruns/"+id, runQuery(version, filters))}, nil
+}
+
+// maxRunQuery bounds the filters in the address of a dry run, in bytes.
+const maxRunQuery = 2000
+
+// runQuery returns what a dry run compares as parameters of its address, so that it can be run again
+// when its result is gone. Too many filters are left out, and marked by an empty one.
+func runQuery(version int, filters [][]string) url.Values {
+	q := url.Values{"filter": nil}
+	if version > 0 {
+		q.Set(paramVersion, strconv.Itoa(version))
+	}
+	size := 0
+	for _, terms := range filters {
+		text := strings.Join(terms, "\n")
+		q.Add("filter", text)
+		size += len(text)
+	}
+	if size > maxRunQuery {
+		q["filter"] = []string{lostFilter}
+	}
+	return q
+}
+
+// lostFilter marks filters that are too long for an address.
+const lostFilter = "…"
+
+// lostRunView is a dry run that this console does not have.
+type lostRunView struct {
+	Text    string // what it compared; "": that is not known
+	List    string
+	Do      string // where it is started again; "": not permitted, or not known
+	Version string
+	Filters []string
+}
+
+// lostRun returns the page of a dry run that this console does not have, with a button that runs it
+// again.
+func (r *request) lostRun() view {
+	q := r.URL.Query()
+	d := lostRunView{List: r.url("dryruns"), Version: q.Get(paramVersion), Filters: q["filter"]}
+	if !slices.Contains(d.Filters, lostFilter) && (q.Has("filter") || q.Has(paramVersion)) {
+		version, filters, err := typedRuns(d.Version, d.Filters)
+		if err == nil {
+			d.Text = r.runRow(&dryRun{version: version, filters: filters}).What
+		}
+		if err == nil && r.canChange() {
+			d.Do = r.url("do/dryrun")
+		}
+	}
+	return view{Template: "lostrun.html", Title: "Dry run", Section: "Dry runs", Data: d,
+		Status: http.StatusNotFound}
+}
+
+// typedRuns reads a version and filters.
+func typedRuns(version string, texts []string) (n int, filters [][]string, err error) {
+	if len(texts) == 0 {
+		return typedRun(version, "")
+	}
+	for _, text := range texts {
+		var one [][]string
+		if n, one, err = typedRun(version, text); err != nil {
+			return 0, nil, err
+		}
+		filters = append(filters, one...)
+	}
+	return n, filters, nil
 }
 
 // typedRun reads a typed version and filter; a filter has a term a line, or one id with spaces.

@@ -23,7 +23,27 @@ func started(t *testing.T, b *consoletest.Browser, form url.Values) string {
 	if res.StatusCode != http.StatusSeeOther || !strings.HasPrefix(to, "/console/production/dryruns/") {
 		t.Fatalf("start: %d %s: %s", res.StatusCode, to, consoletest.TextOf(consoletest.Body(t, res)))
 	}
+	to, _, _ = strings.Cut(to, "?")
 	return to
+}
+
+// TestDryRunRestarted: after a restart of the console, the page of a dry run says what happened, and
+// runs it again.
+func TestDryRunRestarted(t *testing.T) {
+	t.Parallel()
+	w := consoletest.Open(t, handlers.All())
+	w.Fill(t)
+	w.Break(t, "app.conf", "listen 666\n")
+	for _, form := range []url.Values{{"filter": {"agent=web1\ntype=fs::File"}},
+		{"scope": {"ticked"}, "id": {"fs::File[web1,path=" + w.Dir + "/app.conf]", brokenID}}} {
+		b := signedIn(t, console.New(w.Service, realTime()))
+		res := b.Do(http.MethodPost, "/console/production/do/dryrun", form.Encode())
+		at := res.Header.Get("Location")
+		b = signedIn(t, console.New(w.Service, realTime()))
+		page := b.Get(at, http.StatusNotFound)
+		wants(t, page, "forgets them when it is restarted", "It compared the version in force, ", "Run it again")
+		wants(t, ended(t, b, started(t, b, formOf(t, page, "filter"))), "update 1", "listen 666")
+	}
 }
 
 // ended waits for the end of a dry run and returns its page.
@@ -68,7 +88,7 @@ func TestDryRun(t *testing.T) {
 			b.Post("/console/production/do/dryrun", bad, http.StatusBadRequest)
 		}
 		wants(t, b.Post("/console/production/do/dryrun", url.Values{"version": {"x"}, "filter": {"kept text"}}, http.StatusBadRequest), "kept text")
-		b.Get("/console/production/dryruns/none", http.StatusNotFound)
+		wants(t, b.Get("/console/production/dryruns/none", http.StatusNotFound), "does not have the result")
 		b.Get("/console/staging/"+strings.TrimPrefix(at, "/console/production/"), http.StatusNotFound)
 	}
 }

@@ -403,13 +403,8 @@ func (r *request) history(
 		}
 		d.Entries = append(d.Entries, e)
 	}
+	d.Pager = r.turnsHere(inAfter, page.Next)
 	d.Pager.Text = plural(len(d.Entries), "version")
-	if page.Next != "" {
-		d.Pager.Next = r.here(inAfter, page.Next)
-	}
-	if after != "" {
-		d.Pager.First = r.here(inAfter, "")
-	}
 	return d, err
 }
 

@@ -123,13 +123,10 @@ func inventoryPage(ctx context.Context, r *request) (view, error) {
 	}
 	d.Chips = r.inventoryChips(q)
 	d.Head = r.columnHeads(query.Sort, query.Descending)
+	d.Pager = r.turnsHere(inAfter, page.Next)
 	d.Pager.Text = plural(len(page.Items), "instance")
 	if page.Next != "" {
-		d.Pager.Next = r.here(inAfter, page.Next)
 		d.Pager.Text += ", and there are more"
-	}
-	if q.Get(inAfter) != "" {
-		d.Pager.First = r.here(inAfter, "")
 	}
 	v := view{Template: "inventory.html", Title: serviceTitle(name, "instances"),
 		Section: sectionServices, Data: &d}
@@ -260,7 +257,7 @@ func (r *request) inventoryChips(q url.Values) []chip {
 		left := url.Values{}
 		for k, all := range q {
 			for _, v := range all {
-				if (k != name || v != value) && k != inAfter {
+				if (k != name || v != value) && k != inAfter && k != paramWas {
 					left.Add(k, v)
 				}
 			}
@@ -303,7 +300,7 @@ func (r *request) columnHeads(sorted string, descending bool) []columnHead {
 					to = "-" + one.key
 				}
 			}
-			h.URL = r.here(inSort, to, inAfter, "")
+			h.URL = r.here(inSort, to, inAfter, "", paramWas, "")
 		}
 		out = append(out, h)
 	}

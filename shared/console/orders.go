@@ -81,13 +81,8 @@ func placedOrdersPage(ctx context.Context, r *request) (view, error) {
 	for n := range page.Items {
 		d.Rows = append(d.Rows, r.placedRow(&page.Items[n]))
 	}
+	d.Pager = r.turnsHere(inAfter, page.Next)
 	d.Pager.Text = plural(len(d.Rows), "order")
-	if page.Next != "" {
-		d.Pager.Next = r.here(inAfter, page.Next)
-	}
-	if after != "" {
-		d.Pager.First = r.here(inAfter, "")
-	}
 	return view{Template: "orders.html", Title: "Orders", Section: sectionOrders, Data: d}, nil
 }
 

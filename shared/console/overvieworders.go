@@ -2,17 +2,20 @@ package console
 
 import (
 	"context"
+	"net/url"
 	"slices"
 
 	"southbound/shared/api"
+	"southbound/shared/console/form"
 	"southbound/shared/fault"
+	"southbound/shared/service/definition"
 	"southbound/shared/service/orders"
 )
 
 // ordersView is what the overview says about services.
 type ordersView struct {
 	Failed     []failedRow
-	MoreFailed string       // the address of the orders; "": these are all
+	MoreFailed []form.Link  // the failed instances of each service; none: these are all
 	Placed     []placedRow  // orders of today
 	All        string       // the address of the list of orders; "": there are none
 	Wrong      *problemView // why they are not known
@@ -54,12 +57,10 @@ func (r *request) failedInstances(ctx context.Context, o api.Orders, d *ordersVi
 	}
 	var states []string
 	for i := range all {
-		for _, s := range all[i].Lifecycle.States {
-			if (s.Label == "danger" || s.Label == "warning") && !slices.Contains(states, s.Name) {
-				states = append(states, s.Name)
-			}
-		}
+		states = append(states, failedStates(&all[i].Service)...)
 	}
+	slices.Sort(states)
+	states = slices.Compact(states)
 	if len(states) == 0 {
 		return nil
 	}
@@ -77,9 +78,33 @@ func (r *request) failedInstances(ctx context.Context, o api.Orders, d *ordersVi
 		})
 	}
 	if page.Next != "" {
-		d.MoreFailed = r.url("services")
+		d.MoreFailed = r.failedLists(all)
 	}
 	return err
+}
+
+// failedStates returns the states of a service that are labelled warning or danger.
+func failedStates(s *definition.Service) []string {
+	var out []string
+	for _, one := range s.Lifecycle.States {
+		if one.Label == "danger" || one.Label == "warning" {
+			out = append(out, one.Name)
+		}
+	}
+	return out
+}
+
+// failedLists returns links to the failed instances of each service that has such states.
+func (r *request) failedLists(all []orders.Offer) []form.Link {
+	var out []form.Link
+	for i := range all {
+		if states := failedStates(&all[i].Service); len(states) > 0 {
+			name := all[i].Name
+			out = append(out, form.Link{Name: name,
+				URL: r.urlOf("services/"+url.PathEscape(name)+"/instances", url.Values{inState: states})})
+		}
+	}
+	return out
 }
 
 // ordersOfToday adds the orders of today.

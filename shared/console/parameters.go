@@ -115,7 +115,7 @@ func (r *request) parameterList(ctx context.Context, facts bool) (view, error) {
 	for i := range list.Items {
 		d.Rows = append(d.Rows, r.parameterRow(&list.Items[i]))
 	}
-	d.Pager = r.turns(path, only, q.Get(paramCursor), list.Next)
+	d.Pager = r.turns(path, only, paramCursor, list.Next)
 	d.Pager.Text = counted(len(d.Rows), list.Count)
 	return view{Template: "parameters.html", Title: title, Section: "Parameters", Data: d}, nil
 }
@@ -128,6 +128,7 @@ type parameterView struct {
 	Unknown *problemView // why there is no history
 	Set     *setForm
 	Delete  string
+	Uses    *usesView
 }
 
 func parameterPage(ctx context.Context, r *request) (view, error) {
@@ -141,7 +142,7 @@ func (r *request) parameter(ctx context.Context, name string, set *setForm) (vie
 	if err != nil {
 		return view{}, err
 	}
-	d := parameterView{Of: r.parameterRow(&p), Whole: fullValue(p.Value)}
+	d := parameterView{Of: r.parameterRow(&p), Whole: fullValue(p.Value), Uses: r.uses(ctx, name)}
 	history, err := h.ParameterHistory(ctx, r.Env, name)
 	if err != nil {
 		d.Unknown = r.problem(err)

@@ -88,28 +88,12 @@ func resourcesPage(ctx context.Context, r *request) (view, error) {
 	for i := range page.Items {
 		d.Rows = append(d.Rows, r.resourceRow(&page.Items[i]))
 	}
-	d.Pager = r.turns("resources", sel.values(), cursor, page.Next)
+	d.Pager = r.turns("resources", sel.values(), paramCursor, page.Next)
 	d.Pager.Text = counted(len(d.Rows), page.Count)
 	if len(d.Rows) > 0 && r.canChange() {
 		d.Acts = r.selectionForm(sel, page.Next == "" && cursor == "", len(d.Rows))
 	}
 	return view{Template: "resources.html", Title: "Resources", Section: "Resources", Data: d}, nil
-}
-
-// turns returns the pager of a list.
-func (r *request) turns(path string, q url.Values, cursor, next string) pagerView {
-	var p pagerView
-	if cursor != "" {
-		p.First = r.urlOf(path, q)
-	}
-	if next != "" {
-		with := url.Values{paramCursor: {next}}
-		for k, v := range q {
-			with[k] = v
-		}
-		p.Next = r.urlOf(path, with)
-	}
-	return p
 }
 
 // countLinks returns the counts by status as links to the list, and their sum. The links keep the

@@ -94,7 +94,7 @@ func versionsPage(ctx context.Context, r *request) (view, error) {
 		other := x.Version != p.Released && !slices.ContainsFunc(d.To, func(c choice) bool { return c.Chosen })
 		d.To = append(d.To, choice{text, text, other})
 	}
-	d.Pager = r.turns("versions", nil, cursor, list.Next)
+	d.Pager = r.turns("versions", nil, paramCursor, list.Next)
 	d.Pager.Text = counted(len(d.Rows), list.Count)
 	return view{Template: "versions.html", Title: "Versions", Section: "Versions", Data: d}, nil
 }
@@ -170,7 +170,7 @@ func (r *request) versionResources(ctx context.Context, n int, d *versionView) {
 		d.Unread = r.problem(err)
 		return
 	}
-	d.Rows, d.Pager = rows, r.turns("versions/"+strconv.Itoa(n), nil, cursor, next)
+	d.Rows, d.Pager = rows, r.turns("versions/"+strconv.Itoa(n), nil, paramCursor, next)
 	d.Pager.Text = number(len(rows)) + " of " + d.Of.Resources
 }
 

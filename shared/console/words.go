@@ -102,13 +102,6 @@ func cut(s string, limit int) cutText {
 	return cutText{string(r[:head]) + "…" + string(r[n-(limit-1-head):]), s}
 }
 
-// pagerView is the template "pager".
-type pagerView struct {
-	First string // the URL of the first page; "": this is it
-	Next  string // the URL of the next page; "": there is none
-	Text  string // such as "50 of 1,204"
-}
-
 // chip is a filter that is set, for the template "chips".
 type chip struct {
 	Text   string // such as "status: failed"
