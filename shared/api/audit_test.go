@@ -90,6 +90,12 @@ func TestAuditRecords(t *testing.T) {
 			_, err := h.Release(ctx, env, 1, api.Origin{Message: "of the release"})
 			return err
 		}},
+		{`export commit abc,version 1,unchanged "of the version" done`, func(ctx context.Context, h api.Home) error {
+			x := exportOf(nulls(2))
+			x.Origin = state.Origin{Author: "ann", Message: "of the version", Commit: "abc"}
+			_, err := h.Export(ctx, env, x, nil)
+			return err
+		}},
 		{`forget ` + id + ` "why, ü 100%" failed`, func(ctx context.Context, h api.Home) error {
 			if _, err := h.Forget(ctx, env, api.Forgetting{ID: "std::Null[a,name=n0]"}); err == nil {
 				return errors.New("a managed resource was forgotten")
@@ -129,6 +135,12 @@ func TestAuditRecords(t *testing.T) {
 				t.Errorf("%q, want %q", got, caller+" "+c.want)
 			}
 		}
+	}
+	if _, err := w.client(t).Export(api.WithMessage(t.Context(), "more"), env, exportOf(nulls(3)), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := w.audit(t, env, 1)[0], "token:"+tokenName+` export version 2 "more" done`; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 	// what reads leaves nothing, and neither does what the engine does itself
 	before := len(w.audit(t, env, 1000))
@@ -188,7 +200,7 @@ func (b *brokenAudit) PutAudit(ctx context.Context, env string, r state.AuditRec
 func TestNoActWithoutRecord(t *testing.T) {
 	t.Parallel()
 	w := start(t, nil)
-	if _, err := w.service.Export(t.Context(), "e", exportOf(nulls(1)), nil); err != nil {
+	if _, err := w.service.Engine.Export(t.Context(), "e", exportOf(nulls(1))); err != nil {
 		t.Fatal(err)
 	}
 	for writes, want := range []struct {
@@ -224,7 +236,7 @@ func TestNoActWithoutRecord(t *testing.T) {
 func TestAuditPages(t *testing.T) {
 	t.Parallel()
 	w := start(t, nil)
-	if _, err := w.service.Export(t.Context(), "e", exportOf(nulls(1)), nil); err != nil {
+	if _, err := w.service.Engine.Export(t.Context(), "e", exportOf(nulls(1))); err != nil {
 		t.Fatal(err)
 	}
 	many := make([]string, 150)
@@ -365,8 +377,8 @@ func TestMessages(t *testing.T) {
 			t.Errorf("%.20q: %d %s", value, resp.StatusCode, text)
 		}
 	}
-	if n := len(w.audit(t, "e", 100)); n != 4 {
-		t.Errorf("%d entries", n)
+	if n := len(w.audit(t, "e", 100)); n != 5 {
+		t.Errorf("%d entries, want the export and 4", n)
 	}
 }
 

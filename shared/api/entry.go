@@ -123,6 +123,7 @@ const (
 	ViaProxy   = wire.ViaProxy
 	ViaIAM     = wire.ViaIAM
 	ViaConsole = wire.ViaConsole
+	ViaArchive = wire.ViaArchive
 
 	FoldAgent = graphs.FoldAgent
 	FoldType  = graphs.FoldType

@@ -84,6 +84,8 @@ const maxPacked = 256 << 20
 // the caller can repeat the event: the same export yields the same version.
 func (x *Exporter) Export(ctx context.Context, e Event) (Answer, error) {
 	began := time.Now()
+	// An invoke has no caller that the function knows.
+	ctx = api.WithCaller(ctx, api.Caller{User: e.Bucket + "/" + e.Key, Via: api.ViaArchive})
 	report, err := x.export(ctx, e)
 	switch kind := fault.KindOf(err); {
 	case err == nil:

@@ -82,6 +82,8 @@ func viaWord(via string) string {
 		return "AWS"
 	case api.ViaConsole:
 		return "console"
+	case api.ViaArchive:
+		return "archive"
 	}
 	return via
 }

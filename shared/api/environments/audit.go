@@ -20,6 +20,7 @@ const (
 	ActUnhalt          = "unhalt"
 	ActDeploy          = "deploy"
 	ActRepair          = "repair"
+	ActExport          = "export"
 	ActRelease         = "release"
 	ActForget          = "forget"
 	ActSetParameter    = "set_parameter"
@@ -52,6 +53,14 @@ const (
 func (s *Service) Act(
 	ctx context.Context, env, act, message string, targets []string, do func() error,
 ) error {
+	return s.ActNaming(ctx, env, act, message, targets, func(func(...string)) error { return do() })
+}
+
+// ActNaming is Act for an act whose targets are known only after it: do names these.
+func (s *Service) ActNaming(
+	ctx context.Context, env, act, message string, targets []string,
+	do func(name func(targets ...string)) error,
+) error {
 	caller, known := wire.CallerOf(ctx)
 	if !known {
 		caller = s.Caller
@@ -60,19 +69,16 @@ func (s *Service) Act(
 		return wire.ErrReadOnly()
 	}
 	if s.Audit == nil {
-		return do()
+		return do(func(...string) {})
 	}
 	r := state.AuditRecord{ID: s.Engine.NewID(), At: s.Engine.Clock.Now().UTC(),
 		By: cut(caller.User, maxUserText), Via: caller.Via, Act: act,
 		Message: cut(cmp.Or(message, wire.MessageOf(ctx)), maxMessageText)}
-	for _, t := range targets[:min(len(targets), maxTargets)] {
-		r.Targets = append(r.Targets, cut(t, maxTargetText))
-	}
-	r.More = len(targets) - len(r.Targets)
+	addTargets(&r, targets)
 	if err := s.Audit.PutAudit(ctx, env, r); err != nil {
 		return fault.Wrap(fault.Unknown, "record the request", err)
 	}
-	err := do()
+	err := do(func(targets ...string) { addTargets(&r, targets) })
 	r.Outcome, r.Ended = OutcomeDone, s.Engine.Clock.Now().UTC()
 	if err != nil {
 		r.Outcome, r.Error = OutcomeFailed, cut(err.Error(), maxErrorText)
@@ -80,6 +86,15 @@ func (s *Service) Act(
 	// If the outcome cannot be recorded, it stays unknown: the act itself keeps its result.
 	_ = s.Audit.PutAudit(context.WithoutCancel(ctx), env, r)
 	return err
+}
+
+// addTargets adds targets to a record, as far as it has room.
+func addTargets(r *state.AuditRecord, targets []string) {
+	n := min(len(targets), max(maxTargets-len(r.Targets), 0))
+	for _, t := range targets[:n] {
+		r.Targets = append(r.Targets, cut(t, maxTargetText))
+	}
+	r.More += len(targets) - n
 }
 
 // cut returns the first bytes of a text, whole characters only.
@@ -98,7 +113,7 @@ type Audited struct {
 	ID      string     `json:"id"`
 	At      time.Time  `json:"at" doc:"when the request began"`
 	By      string     `json:"by" doc:"who made it"`
-	Via     string     `json:"via" doc:"how that is known: os, token, proxy, iam or console"`
+	Via     string     `json:"via" doc:"how that is known: os, token, proxy, iam, console or archive"`
 	Act     string     `json:"act" doc:"kind of the request, such as pause"`
 	Targets []string   `json:"targets" doc:"agents, terms of a filter, a version, a parameter or an instance"`
 	More    int        `json:"more,omitempty" doc:"number of omitted targets"`

@@ -45,7 +45,24 @@ func (s *Service) Export(
 		since.Fingerprint = s.fingerprint(since.Fingerprint)
 		x.Since = &since
 	}
-	out, err := s.Env.Engine.Export(ctx, env, x.Bounded())
+	x = x.Bounded()
+	var from []string
+	if x.Origin.Commit != "" {
+		from = []string{"commit " + x.Origin.Commit}
+	}
+	var out deploy.Exported
+	err := s.Env.ActNaming(ctx, env, environments.ActExport, x.Origin.Message, from,
+		func(name func(...string)) (err error) {
+			out, err = s.Env.Engine.Export(ctx, env, x)
+			switch {
+			case err != nil:
+			case out.New:
+				name("version " + strconv.Itoa(out.Version))
+			default:
+				name("version "+strconv.Itoa(out.Version), "unchanged")
+			}
+			return err
+		})
 	s.Env.Changed(env)
 	return out, err
 }

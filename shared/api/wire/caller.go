@@ -18,6 +18,7 @@ const (
 	ViaProxy   = "proxy"   // the name that a trusted proxy sent
 	ViaIAM     = "iam"     // the identity of the caller in AWS
 	ViaConsole = "console" // the name of a session of the console
+	ViaArchive = "archive" // the archive that an invoke of the export function names
 )
 
 // Caller is who makes a request.
