@@ -39,7 +39,7 @@ func describeAPI(doc *huma.OpenAPI, auth string) {
 				}
 				byID[op.OperationID] = op
 				if op != path.Get {
-					op.Parameters = append(op.Parameters, messageHeader())
+					op.Parameters = append(op.Parameters, messageHeader(), userHeader())
 				}
 			}
 		}
@@ -55,18 +55,33 @@ func describeAPI(doc *huma.OpenAPI, auth string) {
 
 // messageHeader describes the header with the message of a request.
 func messageHeader() *huma.Param {
-	const hex, tail = `[0-9A-Fa-f]`, `%[89ABab][0-9A-Fa-f]`
 	return &huma.Param{Name: wire.MessageHeader, In: "header",
 		Description: "reason of the request, for the audit: UTF-8, percent-encoded, at most 1000 " +
 			"characters without control characters but line breaks and tabs",
-		Schema: &huma.Schema{Type: huma.TypeString, Pattern: "^(?:" + strings.Join([]string{
-			`[ !-$&-~]`, `%0[9Aa]`, `%[2-6]` + hex, `%7[0-9A-Ea-e]`,
-			`%[Cc]2%[ABab]` + hex, `%(?:[Cc][3-9A-Fa-f]|[Dd]` + hex + `)` + tail,
-			`%[Ee]0%[ABab]` + hex + tail, `%[Ee][1-9A-CEFa-cef]` + tail + tail,
-			`%[Ee][Dd]%[89]` + hex + tail,
-			`%[Ff]0%[9ABab]` + hex + tail + tail, `%[Ff][1-3]` + tail + tail + tail,
-			`%[Ff]4%8` + hex + tail + tail,
-		}, "|") + "){0,1000}$"}}
+		Schema: &huma.Schema{Type: huma.TypeString, Pattern: encodedText(`%0[9Aa]`) + "{0,1000}$"}}
+}
+
+// userHeader describes the header with the user for whom a program makes a request.
+func userHeader() *huma.Param {
+	return &huma.Param{Name: wire.UserHeader, In: "header",
+		Description: "user for whom a program makes the request, for the audit, which has the bearer, " +
+			"too; it grants nothing: UTF-8, percent-encoded, at most 200 characters without control " +
+			"characters",
+		Schema: &huma.Schema{Type: huma.TypeString, Pattern: encodedText() + "{0,200}$"}}
+}
+
+// encodedText is the begin of a pattern: one character of percent-encoded UTF-8 that is no control
+// character, or one of also.
+func encodedText(also ...string) string {
+	const hex, tail = `[0-9A-Fa-f]`, `%[89ABab][0-9A-Fa-f]`
+	return "^(?:" + strings.Join(append([]string{
+		`[ !-$&-~]`, `%[2-6]` + hex, `%7[0-9A-Ea-e]`,
+		`%[Cc]2%[ABab]` + hex, `%(?:[Cc][3-9A-Fa-f]|[Dd]` + hex + `)` + tail,
+		`%[Ee]0%[ABab]` + hex + tail, `%[Ee][1-9A-CEFa-cef]` + tail + tail,
+		`%[Ee][Dd]%[89]` + hex + tail,
+		`%[Ff]0%[9ABab]` + hex + tail + tail, `%[Ff][1-3]` + tail + tail + tail,
+		`%[Ff]4%8` + hex + tail + tail,
+	}, also...), "|") + ")"
 }
 
 func exactly(s *huma.Schema) {

@@ -15,7 +15,6 @@ import (
 	"southbound/shared/cli/usage"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
-	"southbound/shared/local"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -63,7 +62,10 @@ func (l *LogCommands) LogsCommand() *cobra.Command {
 			if err := open(cmd.Context()); err != nil {
 				return err
 			}
-			return l.logs(cmd.Context(), q, f.follow)
+			if f.follow {
+				return l.follow(cmd.Context(), q)
+			}
+			return l.logs(cmd.Context(), q)
 		}}
 	fl := cmd.Flags()
 	fl.BoolVar(&f.all, "all", false, "include actions that found nothing to do")
@@ -129,12 +131,6 @@ func (f *logFlags) query(args []string, now time.Time) (api.ActionQuery, error) 
 	return q, nil
 }
 
-const (
-	// followEvery is how often new actions are polled, and followServer how often from a server.
-	followEvery  = 300 * time.Millisecond
-	followServer = time.Second
-)
-
 // openToFollow is OpenExisting for a command that waits for actions: a temporary directory never
 // has any.
 func (l *LogCommands) openToFollow(ctx context.Context) error {
@@ -150,37 +146,37 @@ func (l *LogCommands) openToFollow(ctx context.Context) error {
 	return l.There(ctx)
 }
 
-func (l *LogCommands) logs(ctx context.Context, q api.ActionQuery, follow bool) error {
-	every := followEvery
-	if l.Remote() {
-		every = followServer
+func (l *LogCommands) logs(ctx context.Context, q api.ActionQuery) error {
+	n, err := l.print(ctx, &q)
+	if err == nil && n == 0 {
+		return l.noActions(ctx, q)
 	}
-	for {
-		actions, err := l.Home.Actions(ctx, l.Env, q)
-		if err != nil && ctx.Err() == nil {
-			return err
-		}
-		slices.Reverse(actions)
-		for i := range actions {
-			q.After = max(q.After, actions[i].ID)
-			if err := l.Actions.Whole(ctx, &actions[i]); err != nil {
-				return err
-			}
-			if l.JSON {
-				l.Line(actions[i])
-			}
-		}
-		if !l.JSON {
-			l.Actions.All(actions)
-		}
-		if !follow && len(actions) == 0 {
-			return l.noActions(ctx, q)
-		}
-		if !follow || l.Lost != nil || (local.Clock{}).Sleep(ctx, every) != nil {
-			return nil
-		}
-		q.Limit = 0
+	return err
+}
+
+// print prints the actions of a query, the newest last, and moves the query behind them. It returns
+// their number.
+func (l *LogCommands) print(ctx context.Context, q *api.ActionQuery) (int, error) {
+	list, err := l.Home.Actions(ctx, l.Env, *q)
+	if err != nil {
+		return 0, err
 	}
+	slices.Reverse(list)
+	for i := range list {
+		if err := l.Actions.Whole(ctx, &list[i]); err != nil {
+			return 0, err
+		}
+		if l.JSON {
+			l.Line(list[i])
+		}
+	}
+	if !l.JSON {
+		l.Actions.All(list)
+	}
+	for i := range list {
+		q.After = max(q.After, list[i].ID)
+	}
+	return len(list), nil
 }
 
 // noActions reports an empty list to people. If the list is empty because the resource does not
