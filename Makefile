@@ -104,8 +104,9 @@ bench-orders: ## time an order, an update and a delete of an instance among some
 	$(GO) test ./shared/service/fulfil -run '^$$' -bench 'BenchmarkOrder(OfSecrets)?$$' -benchtime 6x -timeout 30m
 	$(GO) test ./shared/service/fulfil -run '^$$' -bench 'BenchmarkOrders$$' -benchtime 1x -timeout 30m
 
-bench-lists: ## time pages of lists: 50 of 100,000 resources by each filter, and 50 of 100 and of 10,000 instances
+bench-lists: ## time pages of lists: 50 of 100,000 resources by each filter, of a version, and 50 of 100 and of 10,000 instances
 	$(GO) test ./shared/local -run '^$$' -bench 'Benchmark(Page|Instances)$$' -benchtime 5x -timeout 30m
+	$(GO) test ./shared/deploy/version -run '^$$' -bench 'BenchmarkListing$$' -benchtime 5x
 
 bench-console: ## measure pages of the console over 100,000 resources: bytes, CPU beside that of their API calls, heap, and paint and script in Chromium
 	$(GO) test -vet=off -tags servers ./shared/console -run '^$$' -bench '^Benchmark(Pages|Heap|Paint)$$' -benchtime 5x -timeout 60m

@@ -106,6 +106,7 @@ type (
 	Upload           = files.Upload
 	ValidLine        = lines.ValidLine
 	Version          = versions.Version
+	VersionQuery     = versions.Query
 	Work             = resources.Work
 	Wrong            = problem.Wrong
 )

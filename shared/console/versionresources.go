@@ -2,9 +2,9 @@ package console
 
 import (
 	"context"
-	"slices"
 	"strings"
 
+	"southbound/shared/api"
 	"southbound/shared/api/document"
 	"southbound/shared/resource"
 )
@@ -20,34 +20,19 @@ type describedRow struct {
 }
 
 // describedRows returns a page of the resources of a version in order of id: those after an id, and
-// the last id of the page; "" at the end. The API sends the resources of a version in no order, so a
-// page reads all of them, and keeps no more than it shows.
+// the last id of the page; "" at the end.
 func (r *request) describedRows(ctx context.Context, number int, after resource.ID) ([]describedRow, string, error) {
-	var kept []document.Description
-	err := r.home(ctx).Descriptions(ctx, r.Env, number, "", func(d *document.Description) error {
-		if d.ID <= after || len(kept) > pageRows && d.ID > kept[pageRows].ID {
-			return nil
-		}
-		at, _ := slices.BinarySearchFunc(kept, d.ID, func(x document.Description, id resource.ID) int {
-			return strings.Compare(string(x.ID), string(id))
-		})
-		kept = slices.Insert(kept, at, *d)
-		kept = kept[:min(len(kept), pageRows+1)]
-		return nil
-	})
+	q := api.VersionQuery{}
+	q.Cursor, q.Limit = string(after), pageRows
+	page, err := r.home(ctx).DescriptionsPage(ctx, r.Env, number, q)
 	if err != nil {
 		return nil, "", err
 	}
-	next := ""
-	if len(kept) > pageRows {
-		kept = kept[:pageRows]
-		next = string(kept[pageRows-1].ID)
+	out := make([]describedRow, len(page.Items))
+	for i := range page.Items {
+		out[i] = r.describedRow(&page.Items[i])
 	}
-	out := make([]describedRow, len(kept))
-	for i := range kept {
-		out[i] = r.describedRow(&kept[i])
-	}
-	return out, next, nil
+	return out, page.Next, nil
 }
 
 func (r *request) describedRow(d *document.Description) describedRow {

@@ -14,21 +14,28 @@ import (
 	"southbound/shared/resource"
 )
 
-// describer sends descriptions in the order of their numbers.
+// describer has pages of the resources of a version.
 type describer struct {
 	api.Home
 	ids []resource.ID
 }
 
-func (d describer) Descriptions(
-	_ context.Context, _ string, _ int, _ resource.ID, f func(*document.Description) error,
-) error {
+func (d describer) DescriptionsPage(
+	_ context.Context, _ string, _ int, q api.VersionQuery,
+) (page api.Page[document.Description], _ error) {
+	slices.Sort(d.ids)
 	for _, id := range d.ids {
-		if err := f(&document.Description{ID: id, Place: &diag.Pos{File: "main.cf", Line: 3, Column: 1}}); err != nil {
-			return err
+		if string(id) <= q.Cursor {
+			continue
 		}
+		if len(page.Items) == q.Limit {
+			page.Next = string(page.Items[len(page.Items)-1].ID)
+			break
+		}
+		page.Items = append(page.Items, document.Description{ID: id,
+			Place: &diag.Pos{File: "main.cf", Line: 3, Column: 1}})
 	}
-	return nil
+	return page, nil
 }
 
 // TestDescribedRows: the pages of a version have each resource once, in order of id.

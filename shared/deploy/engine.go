@@ -96,6 +96,7 @@ type Engine struct {
 	graphs *version.Graphs
 	known  *version.ContentsCache
 	places *version.PlacesCache
+	lists  *version.Listings
 	views  *lane.Views
 	caches run.Caches
 }
@@ -104,8 +105,8 @@ type Engine struct {
 func New(c Config) *Engine {
 	c.Sizes = defaultSizes(c.Sizes)
 	return &Engine{Config: c, graphs: version.NewGraphs(c.Files), known: version.NewContentsCache(),
-		places: version.NewPlacesCache(c.Files),
-		views:  lane.NewViews()}
+		places: version.NewPlacesCache(c.Files), lists: version.NewListings(c.Files),
+		views: lane.NewViews()}
 }
 
 // Close closes the values that handlers keep between runs. It is meant for the end of a process,

@@ -99,6 +99,19 @@ func (e *Engine) VersionPart(ctx context.Context, v *state.Version, n int) (Part
 	return out, nil
 }
 
+// VersionListing returns the ids and sets of the resources of a version. A caller must not change it.
+func (e *Engine) VersionListing(ctx context.Context, v *state.Version) (*version.Listing, error) {
+	return e.lists.Get(ctx, v)
+}
+
+// VersionResources returns resources as a version describes them, in the order of their ids. It
+// returns NotFound if the version lacks one.
+func (e *Engine) VersionResources(
+	ctx context.Context, v *state.Version, ids []resource.ID,
+) ([]resource.Resource, error) {
+	return version.ReadResources(ctx, e.Files, v.Chunks, ids)
+}
+
 // VersionResource returns a resource as a version describes it. It returns NotFound if the version
 // has no resource with that id.
 func (e *Engine) VersionResource(
@@ -106,20 +119,14 @@ func (e *Engine) VersionResource(
 	v *state.Version,
 	id resource.ID,
 ) (resource.Resource, error) {
-	var part Part
-	var err error
-	if len(v.Chunks) > 0 {
-		part, err = e.VersionPart(ctx, v, version.ChunkOf(id, len(v.Chunks)))
+	found, err := e.VersionResources(ctx, v, []resource.ID{id})
+	if fault.Is(err, fault.NotFound) {
+		return resource.Resource{}, fault.New(fault.NotFound, "read version",
+			"version %d has no resource %s", v.Number, id).
+			WithHint("`southbound show %d` prints all that it has", v.Number)
 	}
 	if err != nil {
 		return resource.Resource{}, err
 	}
-	for i := range part.Resources {
-		if part.Resources[i].ID == id {
-			return part.Resources[i], nil
-		}
-	}
-	return resource.Resource{}, fault.New(fault.NotFound, "read version",
-		"version %d has no resource %s", v.Number, id).
-		WithHint("`southbound show %d` prints all that it has", v.Number)
+	return found[0], nil
 }

@@ -9,6 +9,13 @@ import (
 	"southbound/shared/resource"
 )
 
+// Query selects a page of the resources of a version.
+type Query struct {
+	paging.Query
+	// Filter are terms that state.ParseFilter reads, and that are not about the state of resources.
+	Filter []string
+}
+
 // Reader reads stored versions.
 type Reader interface {
 	// Versions returns the stored versions, ascending.
@@ -25,6 +32,10 @@ type Reader interface {
 	// With an id it calls f for that resource, NotFound if there is none; otherwise for all.
 	Descriptions(ctx context.Context, env string, number int, id resource.ID,
 		f func(*document.Description) error) error
+	// DescriptionsPage returns a page of the resources of a version in the form of documents, sorted
+	// by id or id.desc.
+	DescriptionsPage(ctx context.Context, env string, number int, q Query,
+	) (paging.Page[document.Description], error)
 	// VersionFile returns the bytes of a file to which resources of a version refer; NotFound if
 	// they refer to no such file.
 	VersionFile(ctx context.Context, env string, number int, hash string) ([]byte, error)

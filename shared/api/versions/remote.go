@@ -64,6 +64,19 @@ func (c Remote) Descriptions(
 		f)
 }
 
+// DescriptionsPage implements Home.
+func (c Remote) DescriptionsPage(
+	ctx context.Context, env string, number int, q Query,
+) (paging.Page[document.Description], error) {
+	if q.Sort == "" {
+		q.Sort = "id"
+	}
+	v := q.Values()
+	v["filter"] = q.Filter
+	return client.Page[document.Description](ctx, c.Conn, env,
+		"versions/"+strconv.Itoa(number)+"/resources", v)
+}
+
 // VersionFile implements Home.
 func (c Remote) VersionFile(
 	ctx context.Context, env string, number int, hash string,

@@ -50,7 +50,8 @@ func Routes(r *server.Router, s *Service) {
 		})
 	server.Register(r, http.MethodGet, server.EnvironmentPath+"/versions/{number}/resources",
 		"versionResources",
-		"Resources of a version as documents have them, in no order", s.descriptionsPage)
+		"Resources of a version as documents have them, in no order unless sort is given",
+		s.descriptionsPage)
 	server.Register(r, http.MethodGet, server.EnvironmentPath+"/versions/{number}/files/{hash}",
 		"versionFile",
 		"A file that resources of a version refer to", s.file)
@@ -82,15 +83,28 @@ func (s *Service) file(ctx context.Context, i *struct {
 
 type descriptionsIn struct {
 	InVersion
-	ID     string `query:"id" minLength:"1" maxLength:"4096" doc:"only the resource with this id"`
-	Cursor string `query:"cursor" maxLength:"9" pattern:"^[0-9]+$" doc:"value of next of the previous page"`
+	paging.Limit
+	paging.Counting
+	ID     string   `query:"id" minLength:"1" maxLength:"4096" doc:"only the resource with this id"`
+	Sort   string   `query:"sort" pattern:"^id(\\.(asc|desc))?$" doc:"pages in this order; without it, pages have no order and any number of items, and filter and count are rejected"`
+	Cursor string   `query:"cursor" minLength:"1" maxLength:"4096" doc:"value of next of the previous page"`
+	Filter []string `query:"filter,explode" maxItems:"20" nullable:"false" doc:"as the filter of resources, without terms about their state"`
 }
 
-// descriptions returns one part of a version per page: the cost of a page does not depend on the
-// number of parts.
+// descriptionsPage returns a page in the requested order. Without an order, it returns one part of a
+// version per page: the cost of a page then does not depend on the number of parts.
 func (s *Service) descriptionsPage(
 	ctx context.Context, i *descriptionsIn,
 ) (*server.Out[paging.Page[document.Description]], error) {
+	if i.Sort != "" && i.ID == "" {
+		return server.Answer(s.DescriptionsPage(ctx, i.Env, i.Number, Query{Query: paging.Query{
+			Sort: i.Sort, Cursor: i.Cursor, Limit: i.Limit.Limit, Count: i.Count}, Filter: i.Filter}))
+	}
+	if len(i.Filter) > 0 || i.Count || i.Sort != "" {
+		return nil, problem.Of(fault.New(fault.Usage, "",
+			"filter and count select pages in an order, and id one resource").
+			WithHint("add sort=id, and leave out id"))
+	}
 	n := 0
 	if i.Cursor != "" {
 		var err error

@@ -50,6 +50,16 @@ func (f *Faulty) VersionsPage(
 	return page, err
 }
 
+// DescriptionsPage implements api.Home.
+func (f *Faulty) DescriptionsPage(
+	ctx context.Context, env string, number int, q api.VersionQuery,
+) (page api.Page[api.Description], err error) {
+	if err = f.Before("DescriptionsPage"); err == nil {
+		page, err = f.Home.DescriptionsPage(ctx, env, number, q)
+	}
+	return page, err
+}
+
 // ActionsPage implements api.Home.
 func (f *Faulty) ActionsPage(
 	ctx context.Context, env string, q api.ActionQuery,
