@@ -90,7 +90,7 @@ func TestAuditRecords(t *testing.T) {
 			_, err := h.Release(ctx, env, 1, api.Origin{Message: "of the release"})
 			return err
 		}},
-		{`export commit abc,version 1,unchanged "of the version" done`, func(ctx context.Context, h api.Home) error {
+		{`export commit abc,version 2,unchanged "of the version" done`, func(ctx context.Context, h api.Home) error {
 			x := exportOf(nulls(2))
 			x.Origin = state.Origin{Author: "ann", Message: "of the version", Commit: "abc"}
 			_, err := h.Export(ctx, env, x, nil)
@@ -139,7 +139,7 @@ func TestAuditRecords(t *testing.T) {
 	if _, err := w.client(t).Export(api.WithMessage(t.Context(), "more"), env, exportOf(nulls(3)), nil); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := w.audit(t, env, 1)[0], "token:"+tokenName+` export version 2 "more" done`; got != want {
+	if got, want := w.audit(t, env, 1)[0], "token:"+tokenName+` export version 3 "more" done`; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	// what reads leaves nothing, and neither does what the engine does itself

@@ -12,7 +12,8 @@ import (
 func TestFound(t *testing.T) {
 	t.Parallel()
 	relation := func(name string) definition.Relation {
-		return definition.Relation{Name: name, Service: "customer", Modifier: definition.ReadWrite}
+		return definition.Relation{Name: name, Service: "customer", Modifier: definition.ReadWrite,
+			Limits: definition.Limits{Upper: new(1)}}
 	}
 	f := &form.Form{Service: &definition.Service{Part: definition.Part{
 		Relations: []definition.Relation{relation("payer"), relation("owner")}}}}

@@ -38,7 +38,12 @@ func (r *recording) kept(ctx context.Context, c *state.Commit) error {
 		if len(earlier) == 0 || cl.result.Outcome == state.StatusDeploying {
 			continue
 		}
-		keep, drop, err := r.Runs.Follow(ctx, r.env, cl.row.ID, earlier)
+		var keep []state.Kept
+		var drop []resource.ID
+		err := r.Retry(context.WithoutCancel(ctx), func() (err error) {
+			keep, drop, err = r.Runs.Follow(context.WithoutCancel(ctx), r.env, cl.row.ID, earlier)
+			return err
+		})
 		if err != nil {
 			return err
 		}
