@@ -39,6 +39,8 @@ func (s *Secrets) source(scheme string) (source, error) {
 		return plain(readSecret), nil
 	case "sops":
 		return plain(s.sops.Read), nil
+	case "vault":
+		return source{slow: true, versions: true, read: s.readVault}, nil
 	case "command":
 		return source{slow: true, read: s.readCommand}, nil
 	}
@@ -107,6 +109,11 @@ func (s *Secrets) find(
 		key = ref
 	}
 	return s.memory.find(ctx, key, ref.Version, age, read)
+}
+
+func (s *Secrets) readVault(ctx context.Context, name, version string) (found, error) {
+	got, err := s.vault.Read(ctx, name, version)
+	return found{got.Text, got.Version}, err
 }
 
 // commandsVariable permits commands in documents of clients.

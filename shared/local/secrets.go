@@ -18,6 +18,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/internal/secretsource/command"
 	"southbound/shared/internal/secretsource/sops"
+	"southbound/shared/internal/secretsource/vault"
 )
 
 // Secrets resolves the secrets of this machine. It implements state.Secrets and
@@ -31,6 +32,7 @@ type Secrets struct {
 	memory  memory
 	command command.Reader
 	sops    sops.Reader
+	vault   vault.Reader
 }
 
 // Secrets returns the resolver of this home. The versions of secrets are keyed hashes of their
@@ -42,7 +44,11 @@ func (h *Home) Secrets() *Secrets {
 
 // newSecrets returns a resolver. Without a home, versions are unknown.
 func newSecrets(h *Home, keyFile string) *Secrets {
-	return &Secrets{home: h, keyFile: keyFile, sops: sops.Reader{File: readSecret}}
+	s := &Secrets{home: h, keyFile: keyFile, sops: sops.Reader{File: readSecret}}
+	if h != nil {
+		s.vault.Leases = leases{s}
+	}
+	return s
 }
 
 const maxSecret = 1 << 20 // bytes
@@ -131,13 +137,22 @@ func (h *Home) TakeKey(dir string) error {
 }
 
 func (s *Secrets) version(source, value string) (string, error) {
-	s.once.Do(func() { s.key, s.err = loadKey(s.keyFile) })
-	if s.err != nil {
-		return "", fileError("read key of data directory", s.err)
+	key, err := s.loadedKey()
+	if err != nil {
+		return "", err
 	}
-	m := hmac.New(sha256.New, s.key)
+	m := hmac.New(sha256.New, key)
 	fmt.Fprintf(m, "%s\n%s", source, value)
 	return hex.EncodeToString(m.Sum(nil)[:16]), nil
+}
+
+// loadedKey returns the key of the data directory.
+func (s *Secrets) loadedKey() ([]byte, error) {
+	s.once.Do(func() { s.key, s.err = loadKey(s.keyFile) })
+	if s.err != nil {
+		return nil, fileError("read key of data directory", s.err)
+	}
+	return s.key, nil
 }
 
 // loadKey reads the key of the data directory, and creates it if it is missing. If several

@@ -70,6 +70,13 @@ func TestCovers(t *testing.T) {
 		{"sops:/srv/", "sops:/srv/../etc/a.yaml#db", false},
 		{"sops:a.yaml", "sops:a.yaml#db", true},
 
+		{"vault:secret/shop", "vault:secret/shop/db#password", true},
+		{"vault:secret/shop/", "vault:secret/shop/db#password", true},
+		{"vault:secret/shop/db", "vault:secret/shop/db#password", true},
+		{"vault:secret/shop/db#user", "vault:secret/shop/db#password", false},
+		{"vault:secret/shop", "vault:secret/shops#password", false},
+		{"vault:secret/shop/", "vault:secret/shop/../bank#password", false},
+
 		{"command:pass show shop", "command:pass show shop", true},
 		{"command:pass show shop", "command:pass show shop/token", false},
 		{"command:pass show shop/", "command:pass show shop/token", false},

@@ -29,6 +29,8 @@ func SecretSources() []SecretSource {
 		{Scheme: "file", Form: "file:PATH", Machine: true, covers: coversFile},
 		{Scheme: "sops", Form: "sops:FILE#KEY", Machine: true, Setup: true, check: checkSops,
 			covers: coversKeys},
+		{Scheme: "vault", Form: "vault:PATH#FIELD", Machine: true, Setup: true, check: checkVault,
+			covers: coversSelected},
 		{Scheme: "command", Form: "command:PROGRAM ARGUMENT", Machine: true, Setup: true,
 			check: checkCommand, covers: coversWhole},
 		{Scheme: "ssm", Form: "ssm:/name", covers: coversVersioned},
@@ -75,6 +77,15 @@ func CheckSecret(source string) (hint string) {
 func checkSops(rest string) (hint string) {
 	if file, key, _ := strings.Cut(rest, "#"); file == "" || key == "" {
 		return "write sops:FILE#KEY, as in sops:/srv/site/secrets.yaml#db/password"
+	}
+	return ""
+}
+
+func checkVault(rest string) (hint string) {
+	path, field, _ := strings.Cut(rest, "#")
+	if field == "" || !strings.Contains(path, "/") || strings.HasPrefix(path, "/") || !local(path) {
+		return "write vault:PATH#FIELD, as in vault:secret/shop/db#password, with the path that " +
+			"`vault kv get` or `vault read` takes"
 	}
 	return ""
 }

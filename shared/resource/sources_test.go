@@ -14,7 +14,7 @@ func TestCheckSecret(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]string{
 		"env:A": "", "file:/a b": "", "ssm:/a:3": "", "secretsmanager:a#b": "",
-		"sops:a.yaml#b": "", "command:pass show a": "", `command:["sh", "-c", "pass a | head -1"]`: "",
+		"sops:a.yaml#b": "", "vault:a/b#c": "", "command:pass show a": "", `command:["sh", "-c", "pass a | head -1"]`: "",
 
 		"hunter2":                      "write env:NAME, file:PATH",
 		"":                             "write env:NAME, file:PATH",
@@ -23,6 +23,11 @@ func TestCheckSecret(t *testing.T) {
 		"ENV:A":                        "or secretsmanager:id",
 		"sops:hunter2":                 "write sops:FILE#KEY",
 		"sops:hunter2#":                "write sops:FILE#KEY",
+		"vault:secret/hunter2":         "write vault:PATH#FIELD",
+		"vault:secret/hunter2#":        "write vault:PATH#FIELD",
+		"vault:hunter2#a":              "write vault:PATH#FIELD",
+		"vault:/secret/hunter2#a":      "write vault:PATH#FIELD",
+		"vault:secret/../hunter2#a":    "write vault:PATH#FIELD",
 		"sops:#hunter2":                "write sops:FILE#KEY",
 		"command:":                     "write env:NAME",
 		"command:  ":                   "no shell reads the command",

@@ -205,7 +205,7 @@ func (p *Planner) ValidateCommand() *cobra.Command {
 		Use: "validate PATH", Short: "Check documents offline",
 		Long: "validate checks the documents under PATH as an export does. It needs no data " +
 			"directory and no secrets. With --secrets it also checks that secrets of this " +
-			"machine (env:, file:, sops:, command:) can be read. With --partial, requirements may name resources " +
+			"machine (env:, file:, sops:, vault:, command:) can be read. With --partial, requirements may name resources " +
 			"outside of the documents.",
 		Example: "  southbound validate .\n  southbound validate teams/a --partial\n" +
 			"  southbound validate . --secrets\n  southbound validate . --json",

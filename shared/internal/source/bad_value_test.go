@@ -37,9 +37,9 @@ func valueProblems() []badCase {
 			head + "  - {type: std::Null, attributes: {name: x, a: {secret: hunter2}, b: " +
 				"{secret: \"env:\"}}}\n  - {type: std::Null, attributes: {name: y, a: {secret: " +
 				"\"vault:x\"}, b: {secret: \"env:A\", version: [1]}}}\n", []string{
-				`4:57 | std::Null[a,name=x] | a | this is not a source of a secret | write env:NAME, file:PATH, sops:FILE#KEY, command:PROGRAM ARGUMENT, ssm:/name or secretsmanager:id`,
-				`4:79 | std::Null[a,name=x] | b | this is not a source of a secret | write env:NAME, file:PATH, sops:FILE#KEY, command:PROGRAM ARGUMENT, ssm:/name or secretsmanager:id`,
-				`5:57 | std::Null[a,name=y] | a | this is not a source of a secret | write env:NAME, file:PATH, sops:FILE#KEY, command:PROGRAM ARGUMENT, ssm:/name or secretsmanager:id`,
+				`4:57 | std::Null[a,name=x] | a | this is not a source of a secret | write env:NAME, file:PATH, sops:FILE#KEY, vault:PATH#FIELD, command:PROGRAM ARGUMENT, ssm:/name or secretsmanager:id`,
+				`4:79 | std::Null[a,name=x] | b | this is not a source of a secret | write env:NAME, file:PATH, sops:FILE#KEY, vault:PATH#FIELD, command:PROGRAM ARGUMENT, ssm:/name or secretsmanager:id`,
+				`5:57 | std::Null[a,name=y] | a | this is not a source of a secret | write vault:PATH#FIELD, as in vault:secret/shop/db#password, with the path that ` + "`vault kv get` or `vault read`" + ` takes`,
 				`5:99 | std::Null[a,name=y] | b | the version of a secret is text or a whole number | write the version as the store of the secret names it, or leave it out`,
 			}},
 		{"names a resource with a reference", "an id must be known",
