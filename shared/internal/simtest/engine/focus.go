@@ -214,12 +214,12 @@ func focusTargets() *Focus {
 		Why:  "what is not targeted has references whose values change",
 		plan: func(p *Plan, _ *rand.Rand) { p.hasty, p.touches = false, 0 },
 		each: func(d *drawer, s *spec) {
-			if d.one(3) {
+			if d.one(2) {
 				s.text = resource.Parameter{Name: "p0"}
 			}
 		},
-		ops: []opKind{opExport, opExport, opExport, opRelease, opSetParameter, opDeleteParameter,
-			opBreak, opForget},
+		ops: []opKind{opExport, opExport, opExport, opRelease, opSetParameter, opSetParameter,
+			opDeleteParameter, opBreak, opForget},
 		targeted: true,
 	}
 }

@@ -231,7 +231,7 @@ func sourceMutants() []sourceMutant {
 		{"TargetResolves", "what is not targeted gets the values of now", "planner/target.go",
 			"!row.Undefined() {",
 			`!row.Undefined() && !mutating("TargetResolves") {`, "",
-			"targets", 1500},
+			"targets", 7000},
 		{"TargetNotChecked", "what is targeted is not compared with reality", "planner/target.go",
 			"return asks(r) && p.change(", `return asks(r) && !mutating("TargetNotChecked") && p.change(`,
 			"target", "targets", 100},
