@@ -48,7 +48,7 @@ type conflictView struct {
 const maxEvents = 20
 
 // conflict shows what another user has changed beside what an action wants, and offers to do it still.
-// It returns failed, the error of the action, if nobody has changed the instance.
+// It returns failed, the error of the action, if the instance has not changed.
 func (r *request) conflict(
 	ctx context.Context, o api.Orders, w orders.Wish, a act, failed error,
 ) (view, error) {

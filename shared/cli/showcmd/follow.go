@@ -20,8 +20,8 @@ const (
 )
 
 // follow prints the actions of a query, and then new ones until ctx ends. It waits for them on the
-// changes feed. After it has read once, it continues when a home cannot be reached: actions that
-// were recorded meanwhile follow.
+// changes feed. After it has read once, it continues when a home cannot be reached, and then prints the
+// actions that were recorded in between.
 func (l *LogCommands) follow(ctx context.Context, q api.ActionQuery) error {
 	f := &follower{LogCommands: l, q: q, first: reconnectFirst}
 	return f.run(ctx)

@@ -170,8 +170,8 @@ func fieldOf(path string, data map[string]any, field string) (string, error) {
 	return string(b), err
 }
 
-// credentials returns what an engine has issued for a path. It issues anew if there is nothing yet,
-// or if a third of the time is left and cannot be extended.
+// credentials returns what an engine has issued for a path. It gets new credentials if there are none,
+// or if less than a third of their time is left and cannot be extended.
 func (s *session) credentials(
 	ctx context.Context, leases Leases, path string,
 ) (map[string]any, error) {
