@@ -22,11 +22,11 @@ const bare = "[Unit]\nDefaultDependencies=no\n"
 func TestSystemd(t *testing.T) {
 	t.Parallel()
 	b := newBooted(t)
-	b.watch, b.wait = 100*time.Millisecond, time.Second
+	b.watch, b.wait = 100*time.Millisecond, 10*time.Minute
 	b.define(t, "c@.service",
 		bare+"[Service]\nExecStart=/bin/sleep 100000\n[Install]\nWantedBy=multi-user.target\n")
 	t.Run("conformance", func(t *testing.T) { // before the others, as it lists all that there is
-		quick, n := b.systemd, 0
+		quick, n := b.hurried().systemd, 0
 		quick.watch = time.Millisecond
 		providertest.Run(t,
 			providertest.Subject{Definition: define(quick, runit{}, supervisor{}, sysvinit{}),
@@ -83,11 +83,19 @@ func (b *booted) once(t *testing.T, attrs map[string]any, purge bool) providerte
 		attrs, purge)
 }
 
+// hurried returns it with a short wait for starts and stops, so that those of slow services are under
+// way.
+func (b *booted) hurried() *booted {
+	out := *b
+	out.wait = time.Second
+	return &out
+}
+
 // patient returns it with a watch that only ends when what is started fails, however slow the
 // machine is.
 func (b *booted) patient() *booted {
 	out := *b
-	out.watch = time.Minute
+	out.watch, out.wait = time.Minute, 10*time.Minute
 	return &out
 }
 
@@ -142,6 +150,7 @@ func crashes(t *testing.T, b *booted) {
 }
 
 func slow(t *testing.T, b *booted) {
+	b = b.hurried()
 	b.define(t, "slow.service",
 		bare+
 			"[Service]\nType=notify\nNotifyAccess=all\n"+
@@ -169,6 +178,7 @@ func slow(t *testing.T, b *booted) {
 // between is about services that end between two calls, at a moment that the test chooses: they are
 // not started anew for ever.
 func between(t *testing.T, b *booted) {
+	b = b.hurried()
 	end := func(name string) string { return filepath.Join(b.dir, name+".end") }
 	waits := func(name, more, then string) string { // for the test
 		return bare + "[Service]\n" + more + "\nExecStart=/bin/sh -c 'until test -e " + end(name) +
