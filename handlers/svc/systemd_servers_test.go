@@ -203,7 +203,7 @@ func between(t *testing.T, b *booted) {
 		"rounds": {waits("rounds",
 			"Type=notify\nRestart=always\nRestartSec=0.01\nStartLimitIntervalSec=0",
 			"rm "+end("rounds")+"; exit 3"), "again", provider.Retryable,
-			"and it has restarted 3 times"},
+			"and it has restarted "}, // three times, or more if systemd counts on
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -240,7 +240,8 @@ func between(t *testing.T, b *booted) {
 					put(t, end(name), "")
 					(&machine{}).until(t, c.after, func() bool {
 						if c.after == "again" { // of this start: act has reset the count
-							return is("NRestarts") == fmt.Sprint(n+1) && is("SubState") == "start"
+							count, err := strconv.Atoi(is("NRestarts"))
+							return err == nil && count > n && is("SubState") == "start"
 						}
 						return is("ActiveState") == c.after || is("SubState") == c.after
 					})
