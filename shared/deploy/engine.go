@@ -161,7 +161,8 @@ func (e *Engine) WorkLanes(ctx context.Context, env string) ([]string, error) {
 // runner returns the runner for the handlers of this engine.
 func (e *Engine) runner() *run.Runner {
 	return run.New(run.Config{Clock: e.Clock, Caller: e.Caller, Files: e.Files, Secrets: e.Secrets,
-		Connector: e.Connector, Facts: e.State, Keeps: e.State, Sealer: e.Sealer, Types: e.Types, Handlers: e.Handlers, Code: e.Code,
+		Connector: e.Connector, Facts: e.State, Keeps: e.State, Sealer: e.Sealer,
+		Types: e.Types, Handlers: e.Handlers, Code: e.Code,
 		Pack: e.Pack, NewID: e.NewID}, &e.caches)
 }
 
