@@ -67,6 +67,10 @@ type Config struct {
 	// Keep, when set, returns hashes of files that other components need, so that Collect does not
 	// remove them.
 	Keep func(ctx context.Context) ([]string, error)
+	// Readable, when set, returns the reason, with a hint, why the process that serves an agent
+	// cannot read a kind of secrets; nil: it can. An export and a plan with such a secret are
+	// refused. If Readable is not set, each process can read all secrets.
+	Readable func(a resource.Agent, source resource.SecretSource) error
 }
 
 // Sizes limits how much is read or done in one step. New replaces 0 by the default.
@@ -130,7 +134,7 @@ func (e *Engine) planner() *planner.Planner {
 			Contents: e.known, Checker: e.checker(), Runs: e.runner(), Types: e.Types,
 			Handlers: e.Handlers, Pack: e.Pack, NewID: e.NewID, ChunkSize: e.Sizes.Chunk,
 			SweepSize: e.Sizes.Sweep, Owned: e.Owned,
-			Keep: e.Keep},
+			Keep: e.Keep, Readable: e.Readable},
 	)
 }
 

@@ -62,6 +62,12 @@ func TestFunction(t *testing.T) {
 					"agents: {web1: {transport: aws, region: us-east-1}}\nresources:\n" +
 					"  - {type: std::Null, agent: web1, attributes: {name: a, value: {file: " +
 					"big.bin}}}\n", "big.bin": strings.Repeat("x", 1<<20)}))
+	put("archives/secrets.zip",
+		zipped(t,
+			map[string]string{
+				"site.yaml": "southbound: 1\nagents: {web1: {transport: aws, region: us-east-1}}\n" +
+					"resources:\n  - {type: std::Null, agent: web1, attributes: {name: a, value: " +
+					"{secret: \"command:pass show db\"}}}\n"}))
 	put("archives/bad.zip",
 		zipped(t,
 			map[string]string{
@@ -76,6 +82,8 @@ func TestFunction(t *testing.T) {
 		{"stored only", `{"key":"archives/good.zip","environment":"other","release":false}`,
 			`{"environment":"other","version":1,`},
 		{"documents that are wrong", `{"key":"archives/bad.zip"}`, `"file":"site.yaml","line":3,`},
+		{"a secret that no function reads", `{"key":"archives/secrets.zip","environment":"secrets"}`,
+			`functions read no secrets of command:`},
 		{"a member with a wrong name", `{"key":"archives/good.zip","env":"prod"}`,
 			`{"error":{"kind":"usage","message":"read event: there is no member \"env\"`},
 		{"nothing there", `{"key":"archives/none.zip"}`, `{"error":{"kind":"not_found",`},

@@ -256,7 +256,7 @@ func (h *Home) engine() error {
 		Handlers: provider.Handlers(h.Config.Definitions), Code: h.Config.Code,
 		Pack: platform.Build(), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
 		Jitter: rand.Float64, Await: h.Notifier.Await,
-		Keep: h.Definitions.Bundles, Owned: h.Instances.Owners})
+		Keep: h.Definitions.Bundles, Owned: h.Instances.Owners, Readable: queue.Readable})
 	return nil
 }
 

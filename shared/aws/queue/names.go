@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/transport"
 	"southbound/shared/transport/ssh"
@@ -65,4 +66,22 @@ func InFunction(a resource.Agent) bool { return a.Transport == transport.NameFun
 func ByRunner(a resource.Agent) bool {
 	return a.Transport == "" || a.Transport == transport.NameLocal ||
 		a.Transport == transport.NameSSH && ssh.ByRunner(a.Options)
+}
+
+// Readable returns the reason why the process that serves an agent cannot read a kind of secrets;
+// nil: it can. A runner reads the secrets of its machine, and a function has no machine.
+func Readable(a resource.Agent, source resource.SecretSource) error {
+	if !source.Machine || ByRunner(a) {
+		return nil
+	}
+	err := fault.New(fault.Unsupported, "",
+		"a function serves the agent %q with the transport %s, and functions read no secrets of %s:",
+		a.Name, a.Transport, source.Scheme)
+	if a.Transport == transport.NameSSH {
+		return err.WithHint("set `runner: true` for the agent and run `southbound agent run %s` where "+
+			"the secret is, or keep it in Parameter Store (ssm:/name) or Secrets Manager "+
+			"(secretsmanager:id)", a.Name)
+	}
+	return err.WithHint("keep the secret in Parameter Store (ssm:/name) or Secrets Manager " +
+		"(secretsmanager:id), or move the resource to an agent that `southbound agent run` serves")
 }

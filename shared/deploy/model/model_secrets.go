@@ -74,11 +74,16 @@ func isUnset(ref resource.Secret, err error) bool {
 // HasSetupSecrets reports whether a model refers to a secret whose source needs settings of the
 // process that reads it, see resource.SecretSource.
 func (m *Model) HasSetupSecrets() bool {
+	return m.refersTo(func(s resource.SecretSource) bool { return s.Setup })
+}
+
+// refersTo reports whether a model refers to a secret with a kind of source.
+func (m *Model) refersTo(is func(resource.SecretSource) bool) bool {
 	in := func(v any) bool {
 		return slices.ContainsFunc(SecretsAmong(resource.References(v)),
 			func(ref resource.Secret) bool {
 				kind, _ := resource.SecretSourceOf(ref.Source)
-				return kind.Setup
+				return is(kind)
 			})
 	}
 	for i := range m.Resources {

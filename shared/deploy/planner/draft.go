@@ -55,8 +55,8 @@ func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) 
 		dry:     true,
 	}
 	p.reset()
-	if problems := x.Model.UnsetSecrets(pl.secretExists(ctx)); len(problems) > 0 {
-		return nil, problems.Err()
+	if err := pl.checkSecrets(ctx, env, x, true); err != nil {
+		return nil, err
 	}
 	p.mending = !pl.Intact(ctx, stored)
 	of := &exporting{planning: p, all: true}
@@ -82,8 +82,8 @@ func (pl *Planner) Check(ctx context.Context, env string, x Export) error {
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	if problems := x.Model.UnsetSecrets(pl.secretExists(ctx)); len(problems) > 0 {
-		return problems.Err()
+	if err := pl.checkSecrets(ctx, env, x, true); err != nil {
+		return err
 	}
 	look := func(mending bool) error {
 		p := &planning{pl: pl, env: stored, was: stored, dry: true, mending: mending}

@@ -109,8 +109,8 @@ func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, 
 	if problems := pl.validateExport(x); len(problems) > 0 {
 		return out, problems.Err()
 	}
-	if problems := checkSetup(x.Model, pl.secretExists(ctx)); len(problems) > 0 {
-		return out, problems.Err()
+	if err := pl.checkSecrets(ctx, env, x, false); err != nil {
+		return out, err
 	}
 	uploaded, err := pl.upload(ctx, env, x.Model)
 	if err != nil {

@@ -19,6 +19,8 @@ import (
 )
 
 // Config holds the dependencies and limits of a planner.
+//
+// Large: it is the part of deploy.Config that planners need.
 type Config struct {
 	*state.Client
 	Files     state.Files
@@ -37,6 +39,8 @@ type Config struct {
 	// Owned and Keep may be nil; see deploy.Config.
 	Owned func(ctx context.Context, env string, sets []string) (live, gone []string, err error)
 	Keep  func(ctx context.Context) ([]string, error)
+	// Readable may be nil; see deploy.Config.
+	Readable func(resource.Agent, resource.SecretSource) error
 }
 
 // Planner stores versions and changes the schedule of any environment. It keeps no state between
