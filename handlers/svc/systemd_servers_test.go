@@ -181,7 +181,9 @@ func between(t *testing.T, b *booted) {
 	b = b.hurried()
 	end := func(name string) string { return filepath.Join(b.dir, name+".end") }
 	waits := func(name, more, then string) string { // for the test
-		return bare + "[Service]\n" + more + "\nExecStart=/bin/sh -c 'until test -e " + end(name) +
+		// systemd otherwise ends starts and stops after 90 s of wall clock
+		return bare + "[Service]\nTimeoutSec=infinity\n" + more +
+			"\nExecStart=/bin/sh -c 'until test -e " + end(name) +
 			"; do sleep 0.05; done; " + then + "'\n"
 	}
 	for name, c := range map[string]struct {
