@@ -62,8 +62,9 @@ func TestFixedRelation(t *testing.T) {
 	b := signedIn(t, console.New(w.Service, options()))
 	acme := w.Create(t, "customer", map[string]any{"name": "acme", "contact": "a@b"})
 	site := w.Create(t, "site", map[string]any{"host_name": "a.example", "region": "eu-west-1", "customer": acme.ID})
-	link := "instances/" + acme.ID + `">acme</a>`
-	for _, page := range []string{"instances/" + site.ID + "/edit", "instances/" + site.ID + "?tab=attributes"} {
+	link := "instances/" + acme.ID + `" title="` + acme.ID + `">acme</a>`
+	for _, page := range []string{"instances/" + site.ID + "/edit", "instances/" + site.ID + "?tab=attributes",
+		"services/site/instances?columns=customer"} {
 		if text := b.Get(at+page, 200); !strings.Contains(text, link) {
 			t.Errorf("%s: no link to acme: %s", page, consoletest.TextOf(text))
 		}

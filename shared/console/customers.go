@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"southbound/shared/api"
 	"southbound/shared/console/form"
 	"southbound/shared/resource"
@@ -113,26 +115,43 @@ func idsIn(v any) []string {
 	return out
 }
 
-// maxNamed is the number of instances of which a page reads the names.
-const maxNamed = 20
+// maxNamed is the number of instances of which a page reads the names, and namedTogether how many of
+// them at the same time.
+const (
+	maxNamed      = 100
+	namedTogether = 8
+)
 
 // instanceLinks returns links to instances by their ids. The first ones have the identities of the
 // instances as names, as far as these can be read; the others their ids.
 func (r *request) instanceLinks(ctx context.Context, o api.Orders, ids []string) map[string]form.Link {
+	all := notEmpty(slices.Compact(slices.Sorted(slices.Values(ids))))
+	links := make([]form.Link, len(all))
+	var g errgroup.Group
+	g.SetLimit(namedTogether)
+	for n, id := range all {
+		links[n] = form.Link{Name: id, URL: r.instanceURL(id, "")}
+		if n < maxNamed {
+			g.Go(func() error {
+				if i, err := o.Instance(ctx, r.Env, orders.Ref{ID: id}); err == nil {
+					links[n] = r.instanceLink(&i)
+				}
+				return nil
+			})
+		}
+	}
+	_ = g.Wait() // none of them fails
 	out := map[string]form.Link{}
-	for _, id := range ids {
-		if _, has := out[id]; has {
-			continue
-		}
-		link := form.Link{Name: id, URL: r.instanceURL(id, "")}
-		if len(out) < maxNamed {
-			if i, err := o.Instance(ctx, r.Env, orders.Ref{ID: id}); err == nil {
-				link.Name = instanceName(&i)
-			}
-		}
-		out[id] = link
+	for n, id := range all {
+		out[id] = links[n]
 	}
 	return out
+}
+
+// instanceLink returns a link to an instance: its identity, and the id as title.
+func (r *request) instanceLink(i *orders.Instance) form.Link {
+	name := cut(instanceName(i), 60)
+	return form.Link{Name: name.Text, URL: r.instanceURL(i.ID, ""), Title: strings.TrimSpace(name.Whole + " " + i.ID)}
 }
 
 // linksTo returns links to instances, in their order.

@@ -24,6 +24,14 @@ type effectView struct {
 	More     string // how many resources are not listed
 }
 
+// named returns a text with the identities of instances in place of their ids.
+func named(text string, links map[string]form.Link) string {
+	for id, link := range links {
+		text = strings.ReplaceAll(text, id, link.Name)
+	}
+	return text
+}
+
 // edits returns the edits of the form.
 func (p *formPage) edits() ([]form.Edit, []inventory.Edit, error) {
 	edits, err := p.form.Edits(p.values)
@@ -50,11 +58,17 @@ func (p *formPage) wish() orders.Wish {
 
 // preview shows the values that an order sets, and its effect.
 func (p *formPage) preview(ctx context.Context) {
+	flat := flatten(&p.form.Service.Part, p.values)
+	links := p.r.instanceLinks(ctx, p.o, inventory.References(p.form.Service, p.values, p.form.Base))
+	show := func(row previewRow) {
+		if flat.relations[row.Target] {
+			row.From, row.To = named(row.From, links), named(row.To, links)
+		}
+		p.d.Preview = append(p.d.Preview, row)
+	}
 	if p.instance == nil {
-		flat := flatten(&p.form.Service.Part, p.values)
 		for _, path := range flat.paths {
-			p.d.Preview = append(p.d.Preview,
-				previewRow{Target: path, To: attributeValue(flat.values[path]).Text})
+			show(previewRow{Target: path, To: attributeValue(flat.values[path]).Text})
 		}
 		order := p.creation()
 		p.effect(ctx, orders.Draft{Create: &order})
@@ -66,7 +80,7 @@ func (p *formPage) preview(ctx context.Context) {
 		return
 	}
 	for _, e := range edits {
-		p.d.Preview = append(p.d.Preview, previewRow{string(e.Operation), e.Target, e.From, e.To})
+		show(previewRow{string(e.Operation), e.Target, e.From, e.To})
 	}
 	if p.d.Previewed = true; len(edits) > 0 {
 		p.effect(ctx, orders.Draft{Update: p.wish(), Edits: plain})

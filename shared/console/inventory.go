@@ -116,8 +116,9 @@ func inventoryPage(ctx context.Context, r *request) (view, error) {
 	if err != nil {
 		d.Wrong = r.problem(err)
 	}
+	links := r.relatedIn(ctx, o, &offer.Service, columns, page.Items)
 	for n := range page.Items {
-		row := r.inventoryRow(&page.Items[n], columns)
+		row := r.inventoryRow(&page.Items[n], columns, links)
 		row.Progress = r.progress(ctx, &page.Items[n])
 		d.Rows = append(d.Rows, row)
 	}
@@ -214,7 +215,32 @@ func (r *request) fillFilters(d *inventoryView, s *definition.Service, q url.Val
 	return columns
 }
 
-func (r *request) inventoryRow(i *orders.Instance, columns []string) inventoryRow {
+// relatedIn returns links to the instances that chosen relations name, by relation and id.
+func (r *request) relatedIn(
+	ctx context.Context, o api.Orders, s *definition.Service, columns []string, all []orders.Instance,
+) map[string]map[string]form.Link {
+	out := map[string]map[string]form.Link{}
+	var ids []string
+	for i := range s.Relations {
+		name := s.Relations[i].Name
+		if !slices.Contains(columns, name) {
+			continue
+		}
+		out[name] = nil
+		for n := range all {
+			ids = append(ids, idsIn(currentSet(&all[n])[name])...)
+		}
+	}
+	links := r.instanceLinks(ctx, o, ids)
+	for name := range out {
+		out[name] = links
+	}
+	return out
+}
+
+func (r *request) inventoryRow(
+	i *orders.Instance, columns []string, links map[string]map[string]form.Link,
+) inventoryRow {
 	row := inventoryRow{
 		Row: "i-" + i.ID, Name: cut(instanceName(i), 60), URL: r.instanceURL(i.ID, ""),
 		Status: lifecycleStatus(i.State, i.Label), Problem: i.Problem(), Created: r.time(i.Created),
@@ -222,7 +248,9 @@ func (r *request) inventoryRow(i *orders.Instance, columns []string) inventoryRo
 	}
 	set := currentSet(i)
 	for _, name := range columns {
-		row.Values = append(row.Values, namedValue{form.Title(name), attributeValue(set[name])})
+		shown := attributeValue(set[name])
+		shown.Links = linksIn(set[name], links[name])
+		row.Values = append(row.Values, namedValue{form.Title(name), shown})
 	}
 	return row
 }

@@ -113,7 +113,9 @@ func (r *request) frame(v view) frame {
 		f.EnvURL = r.url("")
 	}
 	if r.hasPage(patternOf("search")) {
-		f.Search, f.SearchText = r.url("search"), r.URL.Query().Get("q")
+		if f.Search = r.url("search"); v.Template == "search.html" {
+			f.SearchText = r.URL.Query().Get("q") // elsewhere it is the filter of a list
+		}
 	}
 	for _, e := range sections() {
 		if r.hasPage(patternOf(e.path)) {

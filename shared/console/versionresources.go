@@ -6,6 +6,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/api/document"
+	"southbound/shared/api/paging"
 	"southbound/shared/resource"
 )
 
@@ -19,20 +20,22 @@ type describedRow struct {
 	Notes []string
 }
 
-// describedRows returns a page of the resources of a version in order of id: those after an id, and
-// the last id of the page; "" at the end.
-func (r *request) describedRows(ctx context.Context, number int, after resource.ID) ([]describedRow, string, error) {
-	q := api.VersionQuery{}
-	q.Cursor, q.Limit = string(after), pageRows
+// describedRows returns a page of the resources of a version that match, in order of id: those after
+// an id. They are counted if they are not all.
+func (r *request) describedRows(
+	ctx context.Context, number int, of *selection, after resource.ID,
+) (paging.Page[describedRow], error) {
+	q := api.VersionQuery{Filter: of.terms()}
+	q.Cursor, q.Limit, q.Count = string(after), pageRows, !of.empty()
 	page, err := r.home(ctx).DescriptionsPage(ctx, r.Env, number, q)
 	if err != nil {
-		return nil, "", err
+		return paging.Page[describedRow]{}, err
 	}
-	out := make([]describedRow, len(page.Items))
+	out := paging.Page[describedRow]{Next: page.Next, Count: page.Count}
 	for i := range page.Items {
-		out[i] = r.describedRow(&page.Items[i])
+		out.Items = append(out.Items, r.describedRow(&page.Items[i]))
 	}
-	return out, page.Next, nil
+	return out, nil
 }
 
 func (r *request) describedRow(d *document.Description) describedRow {

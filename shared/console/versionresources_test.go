@@ -49,14 +49,14 @@ func TestDescribedRows(t *testing.T) {
 		r := &request{Request: httptest.NewRequest("GET", "/console/e/versions/1", nil), Env: "e", site: s}
 		var got []resource.ID
 		for after, pages := "", 0; ; pages++ {
-			rows, next, err := r.describedRows(t.Context(), 1, resource.ID(after))
-			if err != nil || len(rows) > pageRows || pages > n {
-				t.Fatalf("%d resources: page %d has %d rows: %v", n, pages, len(rows), err)
+			page, err := r.describedRows(t.Context(), 1, &selection{}, resource.ID(after))
+			if err != nil || len(page.Items) > pageRows || pages > n {
+				t.Fatalf("%d resources: page %d has %d rows: %v", n, pages, len(page.Items), err)
 			}
-			for _, row := range rows {
+			for _, row := range page.Items {
 				got = append(got, row.Of.ID)
 			}
-			if after = next; after == "" {
+			if after = page.Next; after == "" {
 				break
 			}
 		}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -100,6 +101,8 @@ func versionsPage(ctx context.Context, r *request) (view, error) {
 }
 
 // versionView is one version.
+//
+// Large: it is the data of one template.
 type versionView struct {
 	Of       versionRow
 	Message  string
@@ -109,6 +112,9 @@ type versionView struct {
 	Agents   []attribute
 	More     int // how many agents are left out
 	Rows     []describedRow
+	List     string // the address of the page without a filter
+	Fields   selection
+	Chips    []chip
 	Pager    pagerView
 	Unread   *problemView // why the resources are not known
 	Released int
@@ -164,14 +170,20 @@ func versionPage(ctx context.Context, r *request) (view, error) {
 
 // versionResources adds a page of the resources of a version.
 func (r *request) versionResources(ctx context.Context, n int, d *versionView) {
-	cursor := r.URL.Query().Get(paramCursor)
-	rows, next, err := r.describedRows(ctx, n, resource.ID(cursor))
+	path, q := "versions/"+strconv.Itoa(n), r.URL.Query()
+	at := func(v url.Values) string { return r.urlOf(path, v) }
+	d.Fields, d.List = selectionOf(q), at(nil)
+	only := d.Fields.values()
+	d.Chips = chipsOf(only, listParams(), at)
+	page, err := r.describedRows(ctx, n, &d.Fields, resource.ID(q.Get(paramCursor)))
 	if err != nil {
 		d.Unread = r.problem(err)
 		return
 	}
-	d.Rows, d.Pager = rows, r.turns("versions/"+strconv.Itoa(n), nil, paramCursor, next)
-	d.Pager.Text = number(len(rows)) + " of " + d.Of.Resources
+	d.Rows, d.Pager = page.Items, r.turns(path, only, paramCursor, page.Next)
+	if d.Pager.Text = counted(len(page.Items), page.Count); d.Fields.empty() {
+		d.Pager.Text = number(len(page.Items)) + " of " + d.Of.Resources
+	}
 }
 
 // versionAgents returns the agents of a version and how they are reached, by name.

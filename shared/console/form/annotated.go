@@ -60,8 +60,8 @@ type Sources struct {
 	URL func(service, parameter string) string
 }
 
-// Link is an instance for people.
-type Link struct{ Name, URL string }
+// Link is an instance for people: its identity, its page, and its id with what is cut from the name.
+type Link struct{ Name, URL, Title string }
 
 // References returns the ids in relations of the instance to change.
 func (f *Form) References() []string {

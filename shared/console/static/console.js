@@ -44,6 +44,7 @@ function children(from, to) {
 	const keyed = new Map();
 	for (const n of from.childNodes) if (keyOf(n)) keyed.set(n.id, n);
 	const held = from.tagName === "TBODY" ? hold(from, to) : new Set();
+	const pushed = held.size ? pushedOff(from, to) : held;
 	const skip = n => { while (n && own(n)) n = n.nextSibling; return n; };
 	let at = skip(from.firstChild);
 	for (const want of [...to.childNodes]) {
@@ -69,6 +70,7 @@ function children(from, to) {
 	while (at) {
 		const next = skip(at.nextSibling);
 		if (at.nodeType !== 1) at.remove();
+		else if (pushed.has(at.id)) { /* read, and behind the end of the page since rows are new */ }
 		else if (at.matches("form") && dirty(at) || $$("form", at).some(dirty)) { /* half-filled: it stays */ }
 		else if (at.contains(document.activeElement)) leave(at);
 		else at.remove();
@@ -82,6 +84,13 @@ function leave(node) {
 	node.remove();
 	region.setAttribute("tabindex", "-1");
 	region.focus({preventScroll: true});
+}
+
+// focusRow puts the focus on the first control of a row, or on the row.
+function focusRow(row) {
+	const to = $("a, button, input", row) || row;
+	if (to === row) to.setAttribute("tabindex", "-1");
+	to.focus({preventScroll: true});
 }
 
 // hold returns the ids of new first rows that are not inserted yet, because they would push what is
@@ -98,28 +107,57 @@ function hold(body, to) {
 			if (row.id) out.add(row.id);
 		}
 	shown.delete(body);
-	if (out.size === to.children.length) out.clear(); // another list
 	let button = $("button.newer", region);
 	if (!out.size) { if (button) button.remove(); return out; }
 	if (!button) {
 		button = make("button", {type: "button", class: "newer", "data-own": ""});
-		button.onclick = () => {
+		button.onclick = async () => {
 			shown.add(body);
 			etag = "";
 			region.scrollIntoView({block: "start"});
-			refresh();
+			await refresh();
+			if (body.rows.length) focusRow(body.rows[0]);
 		};
 		table.before(button);
 	}
-	button.textContent = out.size + " new, show";
+	button.textContent = (out.size === to.rows.length ? "More than " : "") + out.size + " new, show";
 	return out;
+}
+
+// pushedOff returns the ids of the rows behind the last one that a list still has.
+function pushedOff(body, to) {
+	const kept = new Set([...to.rows].map(r => r.id)), rows = [...body.rows];
+	return new Set(rows.slice(rows.findLastIndex(r => kept.has(r.id)) + 1).map(r => r.id).filter(Boolean));
 }
 
 function replace(text) {
 	for (const want of $$("[data-live][id]", parse(text))) {
 		const have = document.getElementById(want.id);
-		if (have) morph(have, want);
+		if (have && alike(have, want)) morph(have, want);
+		else if (!strange.has(want.id)) whole(want.id);
 	}
+}
+
+// whole replaces the content of the page, because it has a region that is not shown yet: the first
+// rows of a list, or the overview after the first export.
+const strange = new Set(); // regions outside of the content
+let renewing = false;
+async function whole(id) {
+	if (renewing) return;
+	renewing = true;
+	const mine = run;
+	try {
+		const res = await fetch(location.href, {cache: "no-store", signal: AbortSignal.timeout(9000)});
+		const have = $("#main"), want = res.ok && !res.redirected && $("#main", parse(await res.text()));
+		if (!want) throw new Error(res.statusText);
+		const said = $("#message", have);
+		if (said && !$("#message", want)) $("h1", want).after(document.importNode(said, true));
+		children(have, want);
+		if (!document.getElementById(id)) strange.add(id);
+	} catch { // all regions are fetched again, and with them this one
+		etag = "";
+		setTimeout(() => mine === run && start(), 2000);
+	} finally { renewing = false; }
 }
 
 // ---- live: a stream, or polling, and the corner that says which
@@ -404,9 +442,7 @@ function go(step) {
 	row = Math.max(0, Math.min(rows.length - 1, (now >= 0 ? now : row) + step));
 	for (const r of $$("tr.chosen")) r.classList.remove("chosen");
 	rows[row].classList.add("chosen");
-	const to = $("a, button, input", rows[row]) || rows[row];
-	if (to === rows[row]) to.setAttribute("tabindex", "-1");
-	to.focus({preventScroll: true});
+	focusRow(rows[row]);
 	rows[row].scrollIntoView({block: "nearest"});
 }
 addEventListener("keydown", e => {
