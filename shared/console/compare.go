@@ -62,7 +62,8 @@ func (r *request) plannedRow(w *deploy.PlannedChange, sides bool) plannedRow {
 		is   bool
 		text string
 	}{
-		{w.Replace, "The thing is deleted and created again."},
+		{w.Replace && !w.CreateFirst, "The thing is deleted and created again."},
+		{w.CreateFirst, "A new thing is created, then the old one is deleted."},
 		{w.Deletes, "Once the value is known, the thing is deleted or replaced."},
 		{w.MovedFrom != "", "It was " + line(string(w.MovedFrom)) + " before."},
 		{w.Rechecked, "It is unchanged, and checked again because its agent is reached in another way."},

@@ -29,7 +29,8 @@ func (d *dryRunner) after(g *version.Graph, planned map[resource.ID]*planner.Pla
 		if first := before[w.ID]; w.Failed && w.Unavailable && len(first) > 0 {
 			*w = planner.PlannedChange{ID: w.ID, Action: "none"}
 			if was := planned[w.ID]; was != nil {
-				w.Action, w.Changes, w.Replace = was.Action, was.Changes, was.Replace
+				w.Action, w.Changes = was.Action, was.Changes
+				w.Replace, w.CreateFirst = was.Replace, was.CreateFirst
 			}
 			w.After, w.Reason = first, afterText(first)
 		}

@@ -405,9 +405,12 @@ func (d *dryRunner) outcome(r *run.Run) (planner.PlannedChange, state.Action) {
 		Failed:  r.Over(),
 		Replace: replaces,
 		Seen:    run.Destroys(r),
+
+		CreateFirst: run.CreatesFirst(r),
 	}
 	if !w.Failed && r.ReportOnly && act != diff.NoChange {
-		w.Action, w.Reason, w.Replace, w.Seen = "none", planner.ReportOnly, false, ""
+		w.Action, w.Reason, w.Seen = "none", planner.ReportOnly, ""
+		w.Replace, w.CreateFirst = false, false
 	}
 	if !r.Over() {
 		r.Outcome, r.Change = state.StatusDeployed, diff.NoChange

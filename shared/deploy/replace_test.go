@@ -24,6 +24,7 @@ import (
 // made is in it, by id.
 type cloud struct {
 	byName bool
+	choice bool // a resource selects the order of its replacement
 	disks  map[string]map[string]any
 	last   int
 	calls  []string
@@ -121,14 +122,19 @@ func (h finding) FindCreated(
 // diskRig is a rig with a cloud and the type t::Disk.
 func diskRig(t *testing.T, c *cloud) *rig {
 	t.Helper()
+	attributes := []schema.Attribute{
+		{Name: "name", Type: "String[1]", Behaviour: schema.Namevar},
+		{Name: "zone", Type: "String", Default: "a", Behaviour: schema.Replace},
+		{Name: "size", Type: "Integer", Default: 1},
+		{Name: "key", Type: "Optional[String]", Behaviour: schema.WriteOnly},
+		{Name: "number", Type: "String", Behaviour: schema.ReadOnly},
+	}
+	if c.choice {
+		attributes = append(attributes, schema.Attribute{Name: schema.CreateBeforeDestroy,
+			Type: "Boolean", Default: false, Behaviour: schema.Parameter})
+	}
 	types, err := schema.NewRegistry(schema.Type{Name: "t::Disk", Assigned: !c.byName,
-		CreateFirst: !c.byName, Attributes: []schema.Attribute{
-			{Name: "name", Type: "String[1]", Behaviour: schema.Namevar},
-			{Name: "zone", Type: "String", Default: "a", Behaviour: schema.Replace},
-			{Name: "size", Type: "Integer", Default: 1},
-			{Name: "key", Type: "Optional[String]", Behaviour: schema.WriteOnly},
-			{Name: "number", Type: "String", Behaviour: schema.ReadOnly},
-		}})
+		CreateFirst: !c.byName && !c.choice, Attributes: attributes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -444,34 +450,4 @@ func TestWriteOnly(t *testing.T) {
 		"")(r.wants(c, disk(map[string]any{"zone": "b", "size": int64(2)}, resource.Flags{})))
 	then("it is again", "update")(r.wants(c,
 		disk(map[string]any{"key": "k2", "zone": "b", "size": int64(2)}, resource.Flags{})))
-}
-
-// TestCreateFirstIsDeclaredWhole pins what a type needs whose things are replaced by creating
-// first.
-func TestCreateFirstIsDeclaredWhole(t *testing.T) {
-	t.Parallel()
-	name := schema.Attribute{Name: "name", Type: "String", Behaviour: schema.Namevar}
-	zone := schema.Attribute{Name: "zone", Type: "String", Behaviour: schema.Replace}
-	number := schema.Attribute{Name: "number", Type: "Integer", Behaviour: schema.ReadOnly}
-	for _, tc := range []struct {
-		typ  schema.Type
-		want string
-	}{
-		{schema.Type{Name: "t::T", CreateFirst: true, Assigned: true,
-			Attributes: []schema.Attribute{name, zone, number}}, ""},
-		{schema.Type{Name: "t::T", CreateFirst: true,
-			Attributes: []schema.Attribute{name, zone, number}},
-			"two of one name cannot exist at once"},
-		{schema.Type{Name: "t::T", CreateFirst: true, Assigned: true,
-			Attributes: []schema.Attribute{name, zone}},
-			"nothing that is only reported tells the old one"},
-		{schema.Type{Name: "t::T", CreateFirst: true, Assigned: true,
-			Attributes: []schema.Attribute{name, number}}, "no attribute has the behaviour replace"},
-	} {
-		_, err := schema.NewRegistry(tc.typ)
-		if (err == nil) != (tc.want == "") ||
-			err != nil && !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%q: %v", tc.want, err)
-		}
-	}
 }

@@ -271,6 +271,13 @@ func unknownAttributes(c *Compiled, attributes map[string]any) []diag.Problem {
 				shorten(name, 40)),
 			Hint: orList(nearestHint(name, c.names()), "it has ", c.names()),
 		}
+		switch {
+		case name == CreateBeforeDestroy && c.CreateFirst:
+			out[i].Hint = "leave it out: " + c.Name + " always creates the new one first"
+		case name == CreateBeforeDestroy:
+			out[i].Hint = "leave it out: the old and the new one of " + c.Name +
+				" cannot exist at the same time"
+		}
 	}
 	return out
 }

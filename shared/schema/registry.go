@@ -289,19 +289,38 @@ func (c *compiler) attribute(t *Compiled, i int) {
 	t.compiled = append(t.compiled, CompiledAttribute{Attribute: *a, DataType: d})
 }
 
-// replaced rejects CreateFirst for a type that does not meet its requirements, for example if no
-// attribute distinguishes the old object from the new one.
+// replaced rejects CreateFirst, and the attribute CreateBeforeDestroy, for a type that does not meet
+// their requirements, for example if no attribute distinguishes the old object from the new one. The
+// handler may decide about replacements, so the attribute requires no attribute with the behaviour
+// Replace.
 func (c *compiler) replaced(t *Compiled) {
 	has := func(is func(a *Attribute) bool) bool {
 		return slices.ContainsFunc(t.compiled,
 			func(a CompiledAttribute) bool { return is(&a.Attribute) })
 	}
+	what := "CreateFirst"
+	if flag, declared := t.Attribute(CreateBeforeDestroy); declared {
+		what = CreateBeforeDestroy
+		d := flag.DataType
+		if d.kind == kindOptional {
+			d = d.of[0]
+		}
+		if d.kind != kindBoolean || flag.Behaviour != Parameter {
+			c.bad(CreateBeforeDestroy,
+				"declare it as Boolean with the behaviour parameter, or choose another name",
+				"%s selects the order of a replacement", CreateBeforeDestroy)
+		}
+		if t.CreateFirst {
+			c.bad(CreateBeforeDestroy, "leave one of them out",
+				"the type always creates first, so its resources have no choice")
+		}
+	}
 	switch {
-	case !t.CreateFirst:
+	case !t.MayCreateFirst():
 	case !t.Assigned:
-		c.bad("", "leave CreateFirst out, or set Assigned where the target chooses the identity",
+		c.bad("", "leave "+what+" out, or set Assigned where the target chooses the identity",
 			"two of one name cannot exist at once, so a thing cannot be created first")
-	case !has(func(a *Attribute) bool { return a.Behaviour == Replace }):
+	case t.CreateFirst && !has(func(a *Attribute) bool { return a.Behaviour == Replace }):
 		c.bad("", "give the behaviour replace to attributes that cannot be updated",
 			"the type describes a replacement, but no attribute has the behaviour replace")
 	case !has(func(a *Attribute) bool { return a.Behaviour == ReadOnly && !a.Sensitive }):

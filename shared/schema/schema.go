@@ -42,6 +42,10 @@ type Attribute struct {
 	OneLine bool
 }
 
+// CreateBeforeDestroy is the name of the attribute by which a resource selects CreateFirst. Types
+// that allow both orders of a replacement declare it, as a Boolean with the behaviour Parameter.
+const CreateBeforeDestroy = "create_before_destroy"
+
 // AnyAttribute represents all attributes of a type.
 const AnyAttribute = "*"
 
@@ -82,7 +86,8 @@ type Type struct {
 	// happened must then be looked up before it is repeated.
 	Assigned bool
 	// CreateFirst is true if a replacement creates the new object before it deletes the old one. It
-	// requires Assigned, and a read-only attribute that distinguishes the two objects.
+	// requires Assigned, and a read-only attribute that distinguishes the two objects. A type that
+	// allows both orders declares the attribute CreateBeforeDestroy instead.
 	CreateFirst bool
 	// Machine is true if the objects are on the agent's machine, so that the handler runs there.
 	// For the transport local, it runs in this process; for transports that reach a machine, in a
@@ -178,6 +183,20 @@ func (t *Type) Over() []string {
 		return []string{transportLocal, transportSSH}
 	}
 	return []string{transportLocal}
+}
+
+// CreatesFirst reports whether a replacement of a resource with these attributes creates the new
+// object before it deletes the old one.
+func (t *Type) CreatesFirst(attributes map[string]any) bool {
+	chosen, _ := attributes[CreateBeforeDestroy].(bool)
+	return t.CreateFirst || chosen
+}
+
+// MayCreateFirst reports whether a replacement of some resources of the type creates the new object
+// before it deletes the old one.
+func (t *Type) MayCreateFirst() bool {
+	return t.CreateFirst || slices.ContainsFunc(t.Attributes,
+		func(a Attribute) bool { return a.Name == CreateBeforeDestroy })
 }
 
 // Reached reports whether objects of the type are reached over a transport; "" is local.

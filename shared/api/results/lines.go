@@ -16,6 +16,8 @@ type PlanLine struct {
 	Changes map[string]diff.Diff `json:"changes"`
 	// an update that deletes the thing and creates it again
 	Replace bool `json:"replace,omitempty"`
+	// the replacement creates the new thing before it deletes the old one
+	CreateFirst bool `json:"create_before_destroy,omitempty"`
 	// undefined: once it is known, the thing is deleted, or replaced
 	Deletes bool   `json:"deletes,omitempty"`
 	Reason  string `json:"reason,omitempty"`
@@ -33,7 +35,7 @@ type PlanLine struct {
 
 // PlanLineOf returns the line of a resource.
 func PlanLineOf(w *deploy.PlannedChange) PlanLine {
-	l := PlanLine{w.ID, w.Action, w.Changes, w.Replace, w.Deletes, w.Reason, w.Failed,
+	l := PlanLine{w.ID, w.Action, w.Changes, w.Replace, w.CreateFirst, w.Deletes, w.Reason, w.Failed,
 		w.ReloadFor, w.MovedFrom, w.Rechecked, w.After}
 	if l.Changes == nil {
 		l.Changes = map[string]diff.Diff{}

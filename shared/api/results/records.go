@@ -87,7 +87,10 @@ type PlannedChange struct {
 	Reason  string               `json:"reason,omitempty"`
 	Failed  bool                 `json:"failed,omitempty" doc:"reading the thing failed"`
 	Replace bool                 `json:"replace,omitempty" doc:"the update would replace the thing"`
-	Deletes bool                 `json:"deletes,omitempty" doc:"for undefined: the thing is deleted or replaced once the value is known"`
+	// CreateFirst reports the order of a replacement.
+	CreateFirst bool `json:"create_before_destroy,omitempty" doc:"the replacement creates the new thing before it deletes the old one"`
+
+	Deletes bool `json:"deletes,omitempty" doc:"for undefined: the thing is deleted or replaced once the value is known"`
 	// ReloadFor are the changed resources of which it would be notified.
 	ReloadFor []resource.ID `json:"reload_for,omitempty" doc:"changed resources for which it reloads"`
 	MovedFrom resource.ID   `json:"moved_from,omitempty" doc:"earlier id of the thing"`

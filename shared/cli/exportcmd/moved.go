@@ -92,6 +92,8 @@ func became(w *deploy.PlannedChange) string {
 	switch {
 	case w.Failed:
 		return "it would fail, or cannot be read"
+	case w.CreateFirst:
+		return "replace (create before destroy)"
 	case w.Replace:
 		return "replace"
 	case w.Action == "none":

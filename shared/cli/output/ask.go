@@ -67,7 +67,7 @@ func (c *Console) Confirm(
 		word, when := w.Action, ""
 		switch {
 		case w.Replace:
-			word = "replace"
+			word, when = "replace", replacedHow(&w)
 		case w.Deletes:
 			word, when = "delete", ", once it is known: "+w.Reason
 		case w.Action == "delete":

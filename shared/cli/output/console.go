@@ -278,7 +278,8 @@ func showStep(c *Console, w *deploy.PlannedChange, word, same string) {
 	case w.Failed:
 		c.Printf("%-9s %s: %s%s\n", word, w.ID, w.Reason, same)
 	case w.Action != "none":
-		c.Printf("%-9s %s%s%s%s\n", word, w.ID, Because(w.Reason), deletesLater(w), same)
+		c.Printf("%-9s %s%s%s%s%s\n", word, w.ID, replacedHow(w), Because(w.Reason),
+			deletesLater(w), same)
 		if w.MovedFrom != "" {
 			c.Printf("    moved from %s\n", w.MovedFrom)
 		}

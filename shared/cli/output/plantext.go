@@ -43,6 +43,14 @@ func deletesLater(w *deploy.PlannedChange) string {
 	return "; the object is deleted when the value is known"
 }
 
+// replacedHow returns the order of a replacement, where it is not the usual one.
+func replacedHow(w *deploy.PlannedChange) string {
+	if !w.CreateFirst {
+		return ""
+	}
+	return " (create before destroy)"
+}
+
 // Because returns a reason in the form that follows the action it explains.
 func Because(reason string) string {
 	if reason == "" {

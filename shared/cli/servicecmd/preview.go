@@ -117,7 +117,8 @@ func showLines(c *output.Console, lines []api.PlanLine) {
 func changeOf(l *api.PlanLine) deploy.PlannedChange {
 	return deploy.PlannedChange{
 		ID: l.ID, Action: l.Action, Changes: l.Changes, Replace: l.Replace, Deletes: l.Deletes,
-		Reason: l.Reason, Failed: l.Failed, ReloadFor: l.ReloadFor, MovedFrom: l.MovedFrom,
+		CreateFirst: l.CreateFirst,
+		Reason:      l.Reason, Failed: l.Failed, ReloadFor: l.ReloadFor, MovedFrom: l.MovedFrom,
 		Rechecked: l.Rechecked, After: l.After,
 	}
 }

@@ -338,7 +338,7 @@ func (pl *Config) dropNames(w *PlannedChange, res *resource.Resource) {
 		delete(w.Changes, name)
 	}
 	if len(w.Changes) == 0 {
-		w.Action, w.Replace, w.Changes = "none", false, nil
+		w.Action, w.Replace, w.CreateFirst, w.Changes = "none", false, false, nil
 	}
 }
 

@@ -27,7 +27,9 @@ type PlannedChange struct {
 	Reason  string // why it cannot be shown, or would not run
 	Failed  bool   // reading it failed
 	Replace bool   // it would be updated by replacing the thing
-	Deletes bool   // undefined; once it is defined, its thing is deleted or replaced
+	// CreateFirst means that the replacement creates the new thing before it deletes the old one.
+	CreateFirst bool
+	Deletes     bool // undefined; once it is defined, its thing is deleted or replaced
 	// ReloadFor are resources whose changes it would be notified of, so that it reloads.
 	ReloadFor []resource.ID
 	// MovedFrom is the id that managed the thing until this release; "": no other id did.
@@ -267,6 +269,7 @@ func (pl *Config) noteReplacement(w *PlannedChange, now *resource.Resource) {
 		}
 	}
 	w.Replace = len(names) > 0
+	w.CreateFirst = w.Replace && typ.CreatesFirst(now.Attributes)
 	if w.Replace && now.PreventDestroy && !now.ReportOnly {
 		w.Failed, w.Reason = true, run.PreservedText(names)
 	}

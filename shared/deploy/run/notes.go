@@ -104,17 +104,18 @@ func (r *Run) written() []byte {
 //   - facts that the handler remembers
 //   - the removal of the witnesses of attributes that it will write
 func (r *Run) note() bool {
-	first := r.act == diff.Created || r.replaces && r.typ.CreateFirst
+	first := r.act == diff.Created || CreatesFirst(r)
 	r.Facts = remembered(r)
 	needed := len(r.Facts) > 0
-	if r.notes.Deleting && !r.replaces && r.act != diff.Purged {
-		r.ctx = r.ctx.WithState(nil) // the state belongs to the delete, which has ended
+	if r.notes.Deleting && (first || !r.replaces && r.act != diff.Purged) {
+		// the state belongs to the delete, which has ended, or is repeated after a create
+		r.ctx = r.ctx.WithState(nil)
 	}
 	r.notes.Deleting = false
 	if r.typ.Assigned && first && (r.token == "" || r.found && r.replaces) {
 		r.token, needed = r.ID, true // the found thing is made: another create needs another token
 	}
-	if r.replaces && r.typ.CreateFirst {
+	if CreatesFirst(r) {
 		if old := append(r.old(), r.identityOf(r.seen.Attributes)); len(old) != len(r.notes.Old) ||
 			needed {
 			r.notes.Old, needed = old, true

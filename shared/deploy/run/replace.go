@@ -22,7 +22,7 @@ func (x comparer) replacing(r *Run) bool {
 		r.End(state.StatusFailed, provider.NeedsChange, PreservedText(names))
 		return false
 	}
-	if r.typ.CreateFirst && len(r.identityOf(r.seen.Attributes)) == 0 {
+	if CreatesFirst(r) && len(r.identityOf(r.seen.Attributes)) == 0 {
 		r.End(
 			state.StatusFailed,
 			provider.Terminal,
@@ -40,6 +40,12 @@ func PreservedText(names []string) string {
 	return strings.Join(names, ", ") +
 		" can only be changed by replacing the thing, and prevent_destroy forbids that; " +
 		"take prevent_destroy away to let it be replaced, or say what is there now"
+}
+
+// CreatesFirst reports whether the run replaces the thing, and creates the new one before it deletes
+// the old one.
+func CreatesFirst(r *Run) bool {
+	return r.replaces && r.typ.CreatesFirst(r.want.Attributes)
 }
 
 // leftover makes a run delete things that were replaced earlier.
@@ -74,7 +80,7 @@ func (x applier) steps(r *Run) []act {
 	var out []act
 	gone := provider.Observation{Carried: r.seen.Carried}
 	switch {
-	case r.replaces && r.typ.CreateFirst:
+	case CreatesFirst(r):
 		out = append(out, act{change: diff.Created, observed: gone})
 	case r.replaces:
 		out = append(out, act{change: diff.Purged, observed: r.seen},
@@ -84,7 +90,7 @@ func (x applier) steps(r *Run) []act {
 		out = append(out, act{change: r.act, observed: r.seen})
 	}
 	old := r.old()
-	if r.replaces && r.typ.CreateFirst {
+	if CreatesFirst(r) {
 		old = r.notes.Old // the thing that was read is among them
 	}
 	for _, identity := range old {
@@ -107,7 +113,9 @@ func (x applier) applySteps(ctx context.Context, r *Run) {
 		if i > 0 {
 			r.ctx = r.ctx.WithState(nil) // the state belongs to the first call
 		}
-		if s.change == diff.Created && r.typ.Assigned && r.token == "" && !x.markBetween(ctx, r) {
+		// The thing that a found create has made was deleted: the next create needs another token.
+		unmarked := r.token == "" || r.found && i > 0
+		if s.change == diff.Created && r.typ.Assigned && unmarked && !x.markBetween(ctx, r) {
 			return
 		}
 		out, ok := x.step(ctx, r, s)

@@ -215,6 +215,9 @@ func (r *Report) step(g Folded) string {
 	fmt.Fprintf(&b, "%s %s %s%s\n", mark(word), word,
 		diffview.Visible(string(s.ID), ""),
 		Same(agentsOf(g, func(i int) resource.ID { return r.Plan[i].ID })))
+	if s.CreateFirst {
+		b.WriteString("# a new one is created, then the old one is deleted\n")
+	}
 	if s.Reason != "" {
 		fmt.Fprintf(&b, "# %s\n", strings.ReplaceAll(s.Reason, "\n", "\n# "))
 	}

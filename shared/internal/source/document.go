@@ -299,6 +299,9 @@ func (r *report) unknown(m *node, known []string) {
 	if near := schema.Nearest(m.key, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
+	if m.key == schema.CreateBeforeDestroy {
+		hint = "write it below `attributes`, if the type has this attribute"
+	}
 	r.add(m.keyAt, hint, "unknown member %q", short(m.key))
 }
 

@@ -205,8 +205,12 @@ func more(t *schema.Compiled) []string {
 	if t.Machine {
 		out = append(out, "acts on the machine of the agent")
 	}
-	if t.CreateFirst {
+	switch {
+	case t.CreateFirst:
 		out = append(out, "replaced by making the new one before the old is deleted")
+	case t.MayCreateFirst():
+		out = append(out, "replaced by making the new one before the old is deleted, if "+
+			schema.CreateBeforeDestroy+" is true")
 	}
 	if over := t.Over(); over[0] != schema.AnyTransport {
 		out = append(out, "agents: those with the transport "+strings.Join(over, " or "))

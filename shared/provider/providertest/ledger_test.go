@@ -276,6 +276,13 @@ func TestGoodClerksPass(t *testing.T) {
 				Run(t, ledgerSubject(first, change))
 			})
 		}
+		t.Run(why+", as the resource selects", func(t *testing.T) {
+			s := ledgerSubject(false, change)
+			s.Definition.Type.Attributes = append(s.Definition.Type.Attributes, schema.Attribute{
+				Name: schema.CreateBeforeDestroy, Type: "Boolean", Default: true,
+				Behaviour: schema.Parameter, Description: "whether the new one is made first"})
+			Run(t, s)
+		})
 	}
 }
 

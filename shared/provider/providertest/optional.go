@@ -41,7 +41,7 @@ func find(e *env) error {
 // findsOthers requires that a Finder does not mistake the old thing for the new one that is created
 // beside it.
 func findsOthers(e *env, f provider.Finder, r provider.Resource) error {
-	if !e.typ.CreateFirst {
+	if !e.typ.CreatesFirst(r.Attributes) {
 		return nil
 	}
 	found, err := findCreated(e, f, r, e.token())

@@ -23,7 +23,7 @@ func replaces(
 func (e *env) replace(
 	r provider.Resource, obs provider.Observation, diffs map[string]diff.Diff, token string,
 ) (provider.Result, error) {
-	old, last := obs, e.typ.CreateFirst
+	old, last := obs, e.typ.CreatesFirst(r.Attributes)
 	if last {
 		old = provider.Observation{Exists: true, Attributes: map[string]any{}}
 		for i := range e.typ.Attributes {
@@ -81,7 +81,7 @@ func replaced(e *env) error {
 				return fmt.Errorf("another %s: %w", name, err)
 			}
 		}
-		if e.typ.CreateFirst {
+		if e.typ.CreatesFirst(first.Attributes) {
 			continue
 		}
 		obs, err := e.read(first, false)
@@ -133,7 +133,8 @@ func (e *env) wrote(c provider.BatchChange, done bool) {
 		case a.Behaviour != schema.WriteOnly:
 		case done && (c.Change == diff.Created || among):
 			e.written.Store(key, c.Resource.Attributes[a.Name])
-		case c.Change == diff.Purged && !c.Resource.Purged && e.typ.CreateFirst:
+		case c.Change == diff.Purged && !c.Resource.Purged &&
+			e.typ.CreatesFirst(c.Resource.Attributes):
 			// The new thing has the attributes written already.
 		case c.Change != diff.Updated || among:
 			e.written.Delete(key)

@@ -222,6 +222,7 @@ type runBook struct {
 	recorded bool
 	calls    int
 	read     bool // read individually, not from a list
+	remains  bool // the last deletion was of a replaced object
 }
 
 // done is the successful effect of a run.
@@ -338,7 +339,7 @@ func (b *taskBooks) did(id resource.ID, what string) {
 	}
 	have.before = ""
 	if replaces(id) && (what == "create" || what == "update" || what == "delete") {
-		have.before, have.did, have.by = have.did, have.didReplacing(id, what), b.call
+		have.before, have.did, have.by = have.did, have.didReplacing(what), b.call
 		return
 	}
 	switch what {

@@ -83,7 +83,12 @@ func newTypes() (*schema.Registry, error) {
 		}
 		if t.Name == typeRigid || t.Name == typeSwap {
 			t.Attributes[3].Behaviour = schema.Replace
-			t.Assigned, t.CreateFirst = t.Name == typeSwap, t.Name == typeSwap
+			if t.Assigned = t.Name == typeSwap; t.Assigned {
+				t.Attributes = append(t.Attributes, schema.Attribute{
+					Name: schema.CreateBeforeDestroy, Type: "Boolean", Default: true,
+					Behaviour: schema.Parameter,
+				})
+			}
 			t.Attributes = append(t.Attributes,
 				schema.Attribute{Name: "serial", Type: "Integer", Behaviour: schema.ReadOnly},
 				schema.Attribute{Name: "key", Type: "Optional[Integer]",

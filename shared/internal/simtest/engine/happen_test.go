@@ -127,6 +127,8 @@ step rotate
 step set parameter
 step sweep
 subscribes by its type
+swapped: created first
+swapped: deleted first
 to be replaced: sim::Rigid
 to be replaced: sim::Swap
 to follow: event

@@ -15,6 +15,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/resource"
+	"southbound/shared/schema"
 )
 
 // perform executes an operation of the plan.
@@ -359,6 +360,9 @@ func (s *spec) resource(have map[resource.ID]bool, partial bool) resource.Resour
 	}
 	if replaces(s.id) {
 		attributes["key"] = 1 + s.v/2%2
+	}
+	if s.id.Type() == typeSwap && s.v%4 > 1 { // its replacement changes "fixed" with any v
+		attributes[schema.CreateBeforeDestroy] = false
 	}
 	if f, isFact := s.text.(resource.Fact); s.text != nil && (!isFact || have[f.Of] || partial) {
 		attributes["text"] = s.text

@@ -8,6 +8,7 @@ import (
 	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
+	"southbound/shared/schema"
 )
 
 // replaces reports whether an object is replaced when its fixed part differs.
@@ -92,15 +93,33 @@ func (h swapHandler) Delete(
 	c *provider.Context, req provider.DeleteRequest,
 ) (provider.Result, error) {
 	return provider.Result{}, h.act(c, "delete", req.Resource, func(t *thing) error {
+		if have := h.r.sched.cur.books.runs[req.Resource.ID]; have != nil {
+			have.remains = remains(req)
+		}
 		checkPreserved(h.r, h.r.sched.cur, req.Resource.ID, req.Resource, req.Observed)
 		serial, known := req.Observed.Attributes["serial"].(int64)
 		if !known {
 			h.r.violate("D8", "%s is to be deleted, and nothing says which one", req.Resource.ID)
 		}
+		if !remains(req) && !req.Resource.Purged && createsFirst(req.Resource) {
+			h.r.violate("order", "%s is deleted before another one is created", req.Resource.ID)
+		}
+		h.r.happenedIf(!remains(req) && !req.Resource.Purged, "swapped: deleted first")
+		h.r.happenedIf(remains(req), "swapped: created first")
 		t.made = slices.DeleteFunc(t.made, func(m *copyOf) bool { return m.serial == serial })
 		h.r.books.changed(h.r, req.Resource.ID, "delete")
 		return nil
 	})
+}
+
+// remains reports whether a deletion is of an object that was replaced: then only its identity is
+// observed.
+func remains(req provider.DeleteRequest) bool { return len(req.Observed.Attributes) == 1 }
+
+// createsFirst reports whether a replacement creates first.
+func createsFirst(r provider.Resource) bool {
+	first, _ := r.Attributes[schema.CreateBeforeDestroy].(bool)
+	return first
 }
 
 // FindCreated implements provider.Finder.
@@ -120,11 +139,11 @@ func (h swapHandler) FindCreated(
 }
 
 // didReplacing returns the effect of a run of a replaced type after another successful call.
-func (b *runBook) didReplacing(id resource.ID, what string) diff.Change {
+func (b *runBook) didReplacing(what string) diff.Change {
 	switch {
 	case b.purged:
 		return diff.Purged
-	case what == "update", b.did == diff.Purged, what == "delete" && id.Type() == typeSwap:
+	case what == "update", what == "delete" && b.remains, b.did == diff.Purged:
 		return diff.Updated
 	case what == "delete":
 		return diff.Purged

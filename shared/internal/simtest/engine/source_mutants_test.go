@@ -211,6 +211,10 @@ func sourceMutants() []sourceMutant {
 			"if r.res.PreventDestroy && !r.res.ReportOnly {",
 			`if r.res.PreventDestroy && !r.res.ReportOnly && !mutating("Destroyed") {`, "preserve",
 			"preserved", 100},
+		{"DestroysFirst", "a resource that asks for create_before_destroy is deleted first",
+			"run/replace.go", "return r.replaces && r.typ.CreatesFirst(r.want.Attributes)",
+			"return r.replaces && r.typ.CreatesFirst(r.want.Attributes) &&\n" +
+				"\t\t!mutating(\"DestroysFirst\")", "order", "replaced", 20},
 		{"Contradicting", "prevent_destroy and purged go together", "model/validate.go",
 			"if !r.PreventDestroy || !r.Purged",
 			`if mutating("Contradicting") || !r.PreventDestroy || !r.Purged`, "", "preserved", 200},
