@@ -187,7 +187,7 @@ func (x *Exporter) store(
 		check = engine.Validate
 	}
 	m, _, err := source.Load(ctx, source.Options{Path: dir, Types: engine.Types,
-		Agent: x.Service.Agent, Check: check})
+		Agent: x.Service.Agent, Check: check, Elsewhere: true})
 	if err != nil {
 		return deploy.Exported{}, err
 	}

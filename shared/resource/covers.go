@@ -14,8 +14,12 @@ func CheckCover(source string) string {
 		return "does not begin with " + schemes()
 	}
 	switch scheme {
-	case "file":
-		if !cleanPath(strings.TrimSuffix(name, "/")) {
+	case "file", "sops":
+		file := name
+		if scheme == "sops" {
+			file, _, _ = strings.Cut(name, "#")
+		}
+		if !cleanPath(strings.TrimSuffix(file, "/")) {
 			return "is no clean absolute path below /"
 		}
 	case "command":
@@ -67,7 +71,8 @@ func coversSelected(item, source, rest string) bool {
 // coversKeys is the rule for names that may end with #KEY or #KEY/KEY.
 func coversKeys(item, source, rest string) bool {
 	keys := strings.HasPrefix(rest, "#") && !strings.Contains(item, "#")
-	return local(nameOf(source)) && (keys || below(item, rest, ""))
+	file, _, _ := strings.Cut(nameOf(source), "#")
+	return cleanPath(file) && local(nameOf(source)) && (keys || below(item, rest, ""))
 }
 
 // coversWhole is the rule for sources of which an item allows only itself.

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -72,6 +73,26 @@ func CheckSecret(source string) (hint string) {
 		return kind.check(rest)
 	}
 	return ""
+}
+
+// SecretAt returns a source whose relative path of a file leads from a directory. Other sources are
+// returned as they are.
+func SecretAt(dir, source string) string {
+	scheme, file, _ := strings.Cut(source, ":")
+	key := ""
+	switch scheme {
+	case "file":
+	case "sops":
+		if i := strings.IndexByte(file, '#'); i >= 0 {
+			file, key = file[:i], file[i:]
+		}
+	default:
+		return source
+	}
+	if filepath.IsAbs(file) {
+		return source
+	}
+	return scheme + ":" + filepath.Join(dir, file) + key
 }
 
 func checkSops(rest string) (hint string) {

@@ -61,3 +61,25 @@ func TestSecretCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretAt pins which sources have a path of a file, and that a relative one leads from a
+// directory.
+func TestSecretAt(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		"file:pw":                  "file:/srv/site/pw",
+		"file:../a#b":              "file:/srv/a#b",
+		"file:/etc/pw":             "file:/etc/pw",
+		"sops:s.yaml#db/pw":        "sops:/srv/site/s.yaml#db/pw",
+		"sops:./x/../s.yaml#a/../": "sops:/srv/site/s.yaml#a/../",
+		"sops:/etc/s.yaml#db":      "sops:/etc/s.yaml#db",
+		"env:pw":                   "env:pw",
+		"command:cat pw":           "command:cat pw",
+		"vault:a/b#c":              "vault:a/b#c",
+		"ssm:pw":                   "ssm:pw",
+	} {
+		if got := resource.SecretAt("/srv/site", source); got != want {
+			t.Errorf("%s: %s, want %s", source, got, want)
+		}
+	}
+}

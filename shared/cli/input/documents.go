@@ -202,7 +202,7 @@ func (d *Documents) Options(path string, partial bool) (source.Options, error) {
 		check = e.Validate
 	}
 	return source.Options{Path: path, Stdin: d.Stdin, Types: types, Agent: d.Packs.Check,
-		Check: check, Foreign: func(file string) { d.warnOf(unloaded(file)) }}, nil
+		Check: check, Elsewhere: d.Remote(), Foreign: func(file string) { d.warnOf(unloaded(file)) }}, nil
 }
 
 // Fingerprint combines the fingerprint of the documents with the other inputs of an export.

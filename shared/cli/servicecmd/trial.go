@@ -95,7 +95,8 @@ func (se *serviceExporter) try(
 	c, err := se.docs.Trial(ctx, path, lsm.NewServices(all))
 	var m *model.Model
 	if err == nil {
-		m, err = c.Deployable(ctx, source.Options{Types: opts.Types, Agent: opts.Agent})
+		m, err = c.Deployable(ctx, source.Options{Types: opts.Types, Agent: opts.Agent,
+			Elsewhere: true})
 	}
 	if problems, _ := diag.Of(err); len(problems) > 0 {
 		return problems, nil

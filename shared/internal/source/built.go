@@ -21,7 +21,8 @@ import (
 // Built holds the members of a document that a program has created, with places in the text of the
 // program.
 type Built struct {
-	// Dir is the base directory of relative file paths ({file: path}). They may lead out of it.
+	// Dir is the base directory of relative paths of files ({file: path}) and secrets. They may lead
+	// out of it.
 	Dir       string
 	Agents    []Entry // names are unique
 	Resources []Entry
@@ -40,10 +41,10 @@ type Entry struct {
 	Places map[string]diag.Pos
 }
 
-// LoadBuilt is Load for members that a program has created. It uses Types, Agent and Check of the
-// options.
+// LoadBuilt is Load for members that a program has created. It uses Types, Agent,
+// Elsewhere and Check of the options.
 func LoadBuilt(ctx context.Context, b Built, opts Options) (*model.Model, error) {
-	t := &tree{dir: string(filepath.Separator)}
+	t := &tree{dir: string(filepath.Separator), elsewhere: opts.Elsewhere}
 	if err := t.open(); err != nil {
 		return nil, err
 	}

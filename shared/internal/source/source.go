@@ -42,6 +42,9 @@ type Options struct {
 	Agent func(resource.Agent) []diag.Problem
 	// Note records digests of the items of documents, for Inputs.Changes.
 	Note bool
+	// Elsewhere is set if secrets are read on another machine: relative paths of secrets are then
+	// refused. Otherwise they are relative to the document, and become absolute.
+	Elsewhere bool
 	// Beside is not nil if the documents are in the directory of a model.
 	Beside *Beside
 	// Foreign, if not nil, is called with each model file, *.cf, among the documents.

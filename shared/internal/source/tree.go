@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"southbound/shared/fault"
@@ -33,6 +34,9 @@ type tree struct {
 	// beside is not nil if the directory holds a model.
 	beside  *Beside
 	foreign func(path string)
+	// elsewhere is set if secrets are read on another machine.
+	elsewhere bool
+	resolved  func() (string, error) // see absolute
 }
 
 // document is one file of documents.
@@ -54,7 +58,8 @@ const (
 
 // openTree finds the documents that opts.Path names.
 func openTree(opts Options) (*tree, error) {
-	t := &tree{dir: opts.Path, beside: opts.Beside, foreign: opts.Foreign}
+	t := &tree{dir: opts.Path, beside: opts.Beside, foreign: opts.Foreign,
+		elsewhere: opts.Elsewhere}
 	if opts.Path == "-" {
 		t.dir = "."
 		t.docs = []document{{name: "-", path: "-", format: formatLines, stdin: opts.Stdin,
@@ -87,11 +92,21 @@ func (t *tree) open() error {
 	if t.root, err = os.OpenRoot(t.dir); err != nil {
 		return pathError(t.dir, err)
 	}
+	t.resolved = sync.OnceValues(func() (string, error) {
+		dir, err := filepath.Abs(t.dir)
+		if err != nil {
+			return "", err
+		}
+		return filepath.EvalSymlinks(dir)
+	})
 	if info, err := t.root.Stat(ProjectFile); err == nil && info.Mode().IsRegular() {
 		t.projects = []document{{name: filepath.Join(t.dir, ProjectFile), path: ProjectFile}}
 	}
 	return nil
 }
+
+// absolute returns the path of the directory, which is the same in any working directory.
+func (t *tree) absolute() (string, error) { return t.resolved() }
 
 // close closes the directory. Contents that have been read stay valid.
 func (t *tree) close() { _ = t.root.Close() }

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -158,6 +159,8 @@ func (t *taker) secret(n, version *node) any {
 	// the text may be the secret itself, so it is not shown
 	if hint := resource.CheckSecret(s.Source); s.Source != "" && hint != "" {
 		t.add(n.at, hint, "this is not a source of a secret")
+	} else {
+		s.Source = t.secretAt(n, s.Source)
 	}
 	if version == nil {
 		return s
@@ -173,6 +176,28 @@ func (t *taker) secret(n, version *node) any {
 	}
 	s.Version = v
 	return s
+}
+
+// secretAt returns the source of a secret, with a path of a file that is relative to the document.
+func (t *taker) secretAt(n *node, source string) string {
+	if resource.SecretAt("/", source) == source {
+		return source
+	}
+	if t.loader.tree.elsewhere {
+		t.add(n.at, "write the whole path on the machine of the process that runs the handlers",
+			"the path of a secret is relative to the document, which is not where secrets are read")
+		return source
+	}
+	dir, err := t.loader.tree.absolute()
+	dir = filepath.Join(dir, filepath.FromSlash(path.Dir(t.doc.path)))
+	switch {
+	case err != nil:
+		t.add(n.at, "write the whole path", "the directory of the document is unknown: %v", err)
+	case strings.HasPrefix(source, "sops:") && strings.Contains(dir, "#"):
+		t.add(n.at, "rename the directory", "the directory %s has a # in its name, which ends the "+
+			"path of a file of sops", dir)
+	}
+	return resource.SecretAt(dir, source)
 }
 
 // fileAt reads a reference to a file, relative to the document.

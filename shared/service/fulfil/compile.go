@@ -180,7 +180,7 @@ func (c *compiler) deployable(ctx context.Context, from *compiled) (*model.Model
 			return one == nil || !one.mine || one.gone
 		})
 	m, err := built.Deployable(ctx, source.Options{
-		Types: c.Types, Agent: c.Agent, Check: c.Engine.Validate,
+		Types: c.Types, Agent: c.Agent, Check: c.Engine.Validate, Elsewhere: true,
 	})
 	if err != nil {
 		return nil, err
