@@ -47,6 +47,7 @@ func TestMain(m *testing.M) {
 		"southbound": func() {
 			os.Exit(cli.Main(handlers.All(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 		},
+		"leaks": func() { os.Exit(leaks(os.Stdout, os.Args[1:])) },
 		"visit": func() { os.Exit(visit(os.Stdout, os.Args[1:])) },
 		"demo": func() {
 			os.Exit(cli.Main(append(handlers.All(), disks()...), os.Args[1:], os.Stdin, os.Stdout,
