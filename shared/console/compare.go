@@ -9,6 +9,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
+	"southbound/shared/diffview"
 	"southbound/shared/fault"
 )
 
@@ -55,6 +56,10 @@ func (r *request) plannedRow(w *deploy.PlannedChange, sides bool) plannedRow {
 	row := plannedRow{Row: rowID("p", string(w.ID)), Of: r.ref(w.ID), Word: l.Word(),
 		Reason: shorten(w.Reason, maxReason)}
 	row.Tone = toneOf(row.Word)
+	changes, mayChange := w.Changes, deploy.MayChangeText(w.KnownAfter)
+	if len(w.KnownAfter) > 0 {
+		changes = diffview.KnownAfterApply(changes)
+	}
 	if n := len(w.Changes); n > 0 && row.Word != "create" {
 		row.Attribute = plural(n, "attribute")
 	}
@@ -68,13 +73,15 @@ func (r *request) plannedRow(w *deploy.PlannedChange, sides bool) plannedRow {
 		{w.MovedFrom != "", "It was " + line(string(w.MovedFrom)) + " before."},
 		{w.Rechecked, "It is unchanged, and checked again because its agent is reached in another way."},
 		{len(w.ReloadFor) > 0, "It reloads for " + plural(len(w.ReloadFor), "changed resource") + "."},
-		{len(w.After) > 0, "It can only be read after " + plural(len(w.After), "other change") + "."},
+		{len(w.After) > 0 && len(w.KnownAfter) == 0,
+			"It can only be read after " + plural(len(w.After), "other change") + "."},
+		{mayChange != "" && mayChange != w.Reason, line(mayChange) + "."},
 	} {
 		if note.is {
 			row.Notes = append(row.Notes, note.text)
 		}
 	}
-	row.Changes = changesOf(w.Changes, sides)
+	row.Changes = changesOf(changes, sides)
 	return row
 }
 

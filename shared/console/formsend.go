@@ -114,7 +114,8 @@ func (p *formPage) effect(ctx context.Context, d orders.Draft) {
 		l := &got.Resources[i]
 		e.Planned = append(e.Planned, p.r.plannedRow(&deploy.PlannedChange{ID: l.ID, Action: l.Action,
 			Changes: l.Changes, Replace: l.Replace, CreateFirst: l.CreateFirst, Deletes: l.Deletes, Reason: l.Reason, Failed: l.Failed,
-			ReloadFor: l.ReloadFor, MovedFrom: l.MovedFrom, Rechecked: l.Rechecked, After: l.After}, false))
+			ReloadFor: l.ReloadFor, MovedFrom: l.MovedFrom, Rechecked: l.Rechecked, After: l.After,
+			KnownAfter: l.KnownAfter}, false))
 	}
 	p.d.Effect = e
 }

@@ -14,6 +14,7 @@ type (
 	Limits        = planner.Limits        // bounds on the resources that an export may remove
 	Request       = planner.Request       // selects the released resources to schedule
 	PlannedChange = planner.PlannedChange // the effect of a deploy on one resource
+	AwaitedFact   = planner.AwaitedFact   // a fact that an apply learns
 	SweepResult   = planner.SweepResult   // the result of a sweep
 	Collected     = planner.Collected     // the items removed by a collection
 )
@@ -31,6 +32,9 @@ var ErrWhole = planner.ErrWhole
 
 // Emptied returns the error for an export that describes no resource and would delete ids.
 func Emptied(ids []resource.ID) error { return planner.Emptied(ids) }
+
+// MayChangeText describes known facts that an apply may change, for people; "" if there is none.
+func MayChangeText(facts []AwaitedFact) string { return planner.MayChangeText(facts) }
 
 // CheckTimer returns an Invalid error unless a timer setting can be read: whole seconds, "0" for
 // off, or five fields of cron in UTC.

@@ -53,7 +53,7 @@ func (e *Engine) Preview(
 		out.Planned = e.withReloads(out.Planned, d.Graph, d.Rows, d.Beside)
 		sayReached(out.Planned, out.Agents, false)
 		sayMoved(out.Planned, d.Moves)
-		return out, nil
+		return out, sayFollowed(out.Planned, d.Graph, d.Rows)
 	}
 	r := &dryRunner{e: e, runs: e.runner(), env: env, agents: d.Agents, files: x.Model.Files,
 		whole: opts.Whole, from: opts.From, strict: d.Strict}
@@ -68,6 +68,7 @@ func (e *Engine) Preview(
 		r.out.Planned = e.withReloads(r.out.Planned, d.Graph, d.Rows, d.Beside)
 		sayReached(r.out.Planned, out.Agents, true)
 		sayMoved(r.out.Planned, d.Moves)
+		err = sayFollowed(r.out.Planned, d.Graph, d.Rows)
 	}
 	return r.out, err
 }
@@ -176,8 +177,10 @@ func (d *dryRunner) read(
 				ID:     w.ID,
 				Intent: state.Intent{Lane: now.Lane, Version: now.Version, Hash: now.Hash, Body: now.Body},
 			}
-			// Until another object is removed, a handler would find that object.
-			blocked[w.ID] = w.Action == "undefined" || w.Failed || s.GetsRoom(w.ID)
+			// Until another object is removed, a handler would find that object. A handler cannot
+			// compare with values that are not known.
+			blocked[w.ID] = w.Action == "undefined" || w.Failed || now.Undefined() ||
+				s.GetsRoom(w.ID)
 		}
 	}
 	err := d.compare(

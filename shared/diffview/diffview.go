@@ -152,7 +152,7 @@ func indented(v any) string {
 	if enc.Encode(v) != nil {
 		return fmt.Sprint(v) + "\n"
 	}
-	return b.String()
+	return string(unquoted(b.Bytes()))
 }
 
 // Value returns a value on one line.

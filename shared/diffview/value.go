@@ -29,6 +29,9 @@ func short(v any, limit int) string {
 	if limit == 0 {
 		return string(text)
 	}
+	if limit == maxValue && holdsWords(v) {
+		limit = maxLine
+	}
 	return cut(string(text), limit)
 }
 
@@ -45,7 +48,11 @@ func PlainJSON(v any) ([]byte, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+	text := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	if _, is := v.(string); !is {
+		text = unquoted(text)
+	}
+	return text, err
 }
 
 // File recognizes a reference to a file, also in its JSON form.

@@ -31,12 +31,14 @@ type PlanLine struct {
 	Rechecked bool `json:"rechecked,omitempty"`
 	// the first changes that must precede reading its thing
 	After []resource.ID `json:"after,omitempty"`
+	// facts that the apply learns, on which attributes depend
+	KnownAfter []deploy.AwaitedFact `json:"known_after_apply,omitempty"`
 }
 
 // PlanLineOf returns the line of a resource.
 func PlanLineOf(w *deploy.PlannedChange) PlanLine {
 	l := PlanLine{w.ID, w.Action, w.Changes, w.Replace, w.CreateFirst, w.Deletes, w.Reason, w.Failed,
-		w.ReloadFor, w.MovedFrom, w.Rechecked, w.After}
+		w.ReloadFor, w.MovedFrom, w.Rechecked, w.After, w.KnownAfter}
 	if l.Changes == nil {
 		l.Changes = map[string]diff.Diff{}
 	}

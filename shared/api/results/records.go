@@ -98,7 +98,9 @@ type PlannedChange struct {
 	Rechecked   bool          `json:"rechecked,omitempty" doc:"unchanged, but checked again because its agent is reached in another way"`
 	After       []resource.ID `json:"after,omitempty" doc:"the first changes that are required to read its thing"`
 	Unavailable bool          `json:"unavailable,omitempty" doc:"reading failed because the target, or a program on it, does not exist"`
-	Seen        string        `json:"seen,omitempty" doc:"digest of the found things that would be deleted, replaced or changed"`
+	// KnownAfter are facts that the apply learns, and that attributes depend on.
+	KnownAfter []deploy.AwaitedFact `json:"known_after_apply,omitempty" doc:"facts that the apply learns, on which attributes depend"`
+	Seen       string               `json:"seen,omitempty" doc:"digest of the found things that would be deleted, replaced or changed"`
 }
 
 // PlannedAgent is an agent that is new in a plan, or whose address changes.

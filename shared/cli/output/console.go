@@ -283,7 +283,10 @@ func showStep(c *Console, w *deploy.PlannedChange, word, same string) {
 		if w.MovedFrom != "" {
 			c.Printf("    moved from %s\n", w.MovedFrom)
 		}
-		c.Diff(w.Changes)
+		c.Diff(knownChanges(w))
+		if text := deploy.MayChangeText(w.KnownAfter); text != "" {
+			c.Printf("    %s\n", text)
+		}
 		if len(w.ReloadFor) > 0 {
 			c.Printf("    and reload, since %s\n", changing(w.ReloadFor))
 		}

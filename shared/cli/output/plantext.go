@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"southbound/shared/deploy"
+	"southbound/shared/diff"
+	"southbound/shared/diffview"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -57,6 +59,14 @@ func Because(reason string) string {
 		return ""
 	}
 	return ": " + reason
+}
+
+// knownChanges returns the changes of a planned change for people.
+func knownChanges(w *deploy.PlannedChange) map[string]diff.Diff {
+	if len(w.KnownAfter) == 0 {
+		return w.Changes
+	}
+	return diffview.KnownAfterApply(w.Changes)
 }
 
 // changing names the changing resources.

@@ -119,6 +119,6 @@ func changeOf(l *api.PlanLine) deploy.PlannedChange {
 		ID: l.ID, Action: l.Action, Changes: l.Changes, Replace: l.Replace, Deletes: l.Deletes,
 		CreateFirst: l.CreateFirst,
 		Reason:      l.Reason, Failed: l.Failed, ReloadFor: l.ReloadFor, MovedFrom: l.MovedFrom,
-		Rechecked: l.Rechecked, After: l.After,
+		Rechecked: l.Rechecked, After: l.After, KnownAfter: l.KnownAfter,
 	}
 }

@@ -114,12 +114,9 @@ func (p *forecast) draft(ctx context.Context, agents []resource.Agent) (*Draft, 
 		Beside:  s.beside,
 		Left:    s.left,
 		Moves:   p.moves.list(),
-		Graph:   p.graph,
 		Agents:  agents,
 		Strict:  p.env.Settings.Strict,
 	}
-	if out.Graph == nil {
-		out.Graph, err = p.inForce(ctx)
-	}
+	out.Graph, err = p.graphOf(ctx)
 	return out, err
 }

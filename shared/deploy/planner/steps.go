@@ -41,6 +41,9 @@ type PlannedChange struct {
 	After []resource.ID
 	// Unavailable means that reading failed because the target, or a program on it, is missing.
 	Unavailable bool
+	// KnownAfter are facts that the apply learns and on which attributes depend: facts without a
+	// value, and facts with a value that may change.
+	KnownAfter []AwaitedFact
 	// Seen is a digest of the observed thing that would be destroyed; "": nothing would be
 	// destroyed, or it was not read.
 	Seen string
@@ -61,6 +64,8 @@ type forecast struct {
 	*exporting
 	wholeValues bool      // values are kept at full length
 	texts       run.Texts // nil: files are not shown by their text
+	// awaited has the rows that are undefined or blocked; true: an apply of the plan runs the row.
+	awaited map[resource.ID]bool
 }
 
 // steps returns the effects on every resource in order of id; resources that leave come last.
@@ -105,14 +110,22 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 		}
 		return nil
 	}
+	waits := map[resource.ID]pair{} // they depend on the effects on others
+	addOrWait := func(was, now *state.Row) error {
+		if now.Lacking() && !now.Gone && !now.Orphaned {
+			waits[now.ID] = pair{was, now}
+			return nil
+		}
+		return add(was, now)
+	}
 	stored := map[resource.ID]bool{}
 	err := p.pl.Client.EachRow(ctx, p.env.Name, func(r *state.Row) error {
 		row := *r
 		stored[row.ID] = true
 		if now := p.rows[row.ID]; now != nil {
-			return add(&row, now)
+			return addOrWait(&row, now)
 		}
-		return add(&row, &row)
+		return addOrWait(&row, &row)
 	})
 	if err != nil {
 		return nil, err
@@ -121,9 +134,12 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 		if stored[id] {
 			continue
 		}
-		if err := add(&state.Row{ID: id}, now); err != nil {
+		if err := addOrWait(&state.Row{ID: id}, now); err != nil {
 			return nil, err
 		}
+	}
+	if err := p.settle(ctx, s, waits, add); err != nil {
+		return nil, err
 	}
 	for _, list := range [][]PlannedChange{s.planned, leaving} {
 		slices.SortFunc(list, func(a, b PlannedChange) int { return cmp.Compare(a.ID, b.ID) })
@@ -188,9 +204,14 @@ func (p *forecast) step(was, now *state.Row) (w PlannedChange, shown bool, err e
 	return w, true, err
 }
 
-// later fills in the effect on a row that is undefined or blocked. A resource that is to be purged
-// is deleted when its missing value becomes known, and no confirmation is asked then.
+// later fills in the effect on a row that is undefined or blocked. If the plan learns all values
+// that the row waits for, the effect is that of its run, as far as the values are known. A resource
+// that is to be purged is deleted when its missing value becomes known, and no confirmation is asked
+// then.
 func (p *forecast) later(w *PlannedChange, was, now *state.Row) error {
+	if p.awaited[now.ID] {
+		return p.afterOthers(w, was, now)
+	}
 	w.Action, w.Reason, w.Deletes = "undefined", now.Why(), now.Removing
 	if now.Removing {
 		return nil
@@ -199,6 +220,28 @@ func (p *forecast) later(w *PlannedChange, was, now *state.Row) error {
 	err := p.change(&then, was, now)
 	w.Deletes = !then.Failed && (then.Action == "delete" || then.Replace)
 	return err
+}
+
+// afterOthers fills in the effect on a row that is undefined or blocked now, and runs in an apply of
+// the plan.
+func (p *forecast) afterOthers(w *PlannedChange, was, now *state.Row) error {
+	if now.Removing {
+		w.Action = "delete"
+		return nil
+	}
+	if err := p.change(w, was, now); err != nil || !now.Undefined() {
+		return err
+	}
+	res, err := resource.Decode(now.Body)
+	if err != nil {
+		return fault.Wrap(fault.Damaged, "read resource", err)
+	}
+	if !w.Failed {
+		w.Reason = "" // of an earlier run
+	}
+	facts, _ := Awaits(res.Attributes)
+	w.Await(facts)
+	return nil
 }
 
 // undecided fills in the effect on a row that waits for a person's decision, since a create may
@@ -285,6 +328,11 @@ func deployedAs(row *state.Row) (*resource.Resource, error) {
 		return nil, nil
 	}
 	res, err := resource.Decode(row.Body)
+	if err == nil && row.Undefined() { // references without a value were not deployed
+		maps.DeleteFunc(res.Attributes, func(_ string, v any) bool {
+			return len(model.Missing(v)) > 0
+		})
+	}
 	return res, fault.Wrap(fault.Damaged, "read resource", err)
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
 	"southbound/shared/diffview"
@@ -221,8 +222,15 @@ func (r *Report) step(g Folded) string {
 	if s.Reason != "" {
 		fmt.Fprintf(&b, "# %s\n", strings.ReplaceAll(s.Reason, "\n", "\n# "))
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Changes)) {
-		b.WriteString(changed(name, s.Changes[name]))
+	changes := s.Changes
+	if len(s.KnownAfter) > 0 {
+		changes = diffview.KnownAfterApply(changes)
+	}
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		b.WriteString(changed(name, changes[name]))
+	}
+	if text := deploy.MayChangeText(s.KnownAfter); text != "" && text != s.Reason {
+		fmt.Fprintf(&b, "# %s\n", diffview.Visible(text, ""))
 	}
 	for _, id := range s.ReloadFor {
 		fmt.Fprintf(&b, "# reloads, since %s changes\n", diffview.Visible(string(id), ""))

@@ -242,6 +242,9 @@ func StepKey(l *api.PlanLine) (key, agent string) {
 	if err != nil {
 		return "", ""
 	}
+	if len(l.KnownAfter) > 0 { // facts of resources on the same agent
+		return AnywhereIn(string(b), of), of.Agent()
+	}
 	return string(b), of.Agent()
 }
 
