@@ -15,10 +15,31 @@ func (h *Home) Kept(ctx context.Context, env string, ids []resource.ID) ([]state
 	err := h.read(ctx, "read kept states", func(c *sqlite.Conn) error {
 		out = nil
 		for _, id := range ids {
-			if err := query(c, "SELECT rev, body FROM kept WHERE env = ? AND id = ?",
+			if err := query(c, "SELECT rev, outputs, body FROM kept WHERE env = ? AND id = ?",
 				func(s *sqlite.Stmt) error {
 					out = append(out, state.Kept{ID: id, Revision: s.ColumnText(0),
-						Sealed: columnBytes(s, 1)})
+						Outputs: s.ColumnText(1), Sealed: columnBytes(s, 2)})
+					return nil
+				}, env, string(id)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// KeptOutputs implements state.Keeps.
+func (h *Home) KeptOutputs(
+	ctx context.Context, env string, ids []resource.ID,
+) (map[resource.ID]string, error) {
+	out := map[resource.ID]string{}
+	err := h.read(ctx, "read revisions of outputs", func(c *sqlite.Conn) error {
+		clear(out)
+		for _, id := range ids {
+			if err := query(c, "SELECT outputs FROM kept WHERE env = ? AND id = ? AND outputs <> ''",
+				func(s *sqlite.Stmt) error {
+					out[id] = s.ColumnText(0)
 					return nil
 				}, env, string(id)); err != nil {
 				return err
@@ -53,8 +74,9 @@ func (t *tx) keep() error {
 	}
 	for i := range t.in.Keep {
 		k := &t.in.Keep[i]
-		if err := query(t.c, "INSERT OR REPLACE INTO kept (env, id, rev, body) VALUES (?, ?, ?, ?)",
-			nil, t.env, string(k.ID), k.Revision, k.Sealed); err != nil {
+		if err := query(t.c,
+			"INSERT OR REPLACE INTO kept (env, id, rev, outputs, body) VALUES (?, ?, ?, ?, ?)",
+			nil, t.env, string(k.ID), k.Revision, k.Outputs, k.Sealed); err != nil {
 			return err
 		}
 	}

@@ -47,7 +47,7 @@ CREATE INDEX resources_due ON resources (env, next_at) WHERE next_at > 0;
 CREATE INDEX resources_ill ON resources (env, status, id)
 	WHERE status IN ('failed', 'unavailable', 'skipped', 'blocked', 'undefined');
 CREATE TABLE intents (k INTEGER PRIMARY KEY, body BLOB NOT NULL, sum INTEGER NOT NULL) STRICT;
-CREATE TABLE kept (env TEXT NOT NULL, id TEXT NOT NULL, rev TEXT NOT NULL, body BLOB NOT NULL,
+CREATE TABLE kept (env TEXT NOT NULL, id TEXT NOT NULL, rev TEXT NOT NULL, outputs TEXT NOT NULL, body BLOB NOT NULL,
 	PRIMARY KEY (env, id)) STRICT;
 CREATE TABLE jobs (env TEXT NOT NULL, id TEXT NOT NULL, rev INTEGER NOT NULL, expires INTEGER NOT NULL, body BLOB NOT NULL,
 	PRIMARY KEY (env, id)) STRICT, WITHOUT ROWID;

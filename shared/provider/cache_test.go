@@ -33,16 +33,16 @@ func newWorld() *world {
 	return w
 }
 
-func (w *world) Log(l provider.Line)                { w.lines = append(w.lines, l) }
-func (w *world) Changed(string, diff.Diff)          {}
-func (w *world) Fact(string, string)                {}
-func (w *world) Files() provider.Files              { return nil }
-func (w *world) Transport() any                     { return w.transport }
-func (w *world) Secret(string)                      {}
-func (w *world) Provider(name, why string)          { w.chosen, w.why = name, why }
-func (w *world) Override(diff.Change)               {}
-func (w *world) Keep(context.Context, []byte) error { return nil }
-func (w *world) Cache() *provider.Cache             { return w.cache }
+func (w *world) Log(l provider.Line)                                { w.lines = append(w.lines, l) }
+func (w *world) Changed(string, diff.Diff)                          {}
+func (w *world) Fact(string, string)                                {}
+func (w *world) Files() provider.Files                              { return nil }
+func (w *world) Transport() any                                     { return w.transport }
+func (w *world) Secret(string)                                      {}
+func (w *world) Provider(name, why string)                          { w.chosen, w.why = name, why }
+func (w *world) Override(diff.Change)                               {}
+func (w *world) Keep(context.Context, []byte, map[string]any) error { return nil }
+func (w *world) Cache() *provider.Cache                             { return w.cache }
 func (w *world) context(version int) *provider.Context {
 	return provider.NewContext(context.Background(), w,
 		provider.Options{ID: "t::T[a,name=x]", Version: version})

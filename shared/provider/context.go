@@ -58,8 +58,8 @@ type Host interface {
 	Override(change diff.Change)
 	// Cache returns the agent's cache; nil: no values are cached.
 	Cache() *Cache
-	// Keep stores the state of the run's resource before it returns.
-	Keep(ctx context.Context, state []byte) error
+	// Keep stores the state of the run's resource, with its secret outputs, before it returns.
+	Keep(ctx context.Context, state []byte, outputs map[string]any) error
 }
 
 // Options describe one run of a handler.
@@ -281,13 +281,22 @@ func (c *Context) Kept() []byte {
 // Keep stores state of the resource of the run for later runs, whole, at most MaxKept bytes; an
 // empty state removes it. The state is stored durably when Keep returns, and sealed: it may contain
 // secrets. Equal states are not written again. The engine removes the state when the thing is
-// purged or the resource is forgotten. The handler must be a Keeper, and keeps one state of a resource at a time. A dry run keeps
-// nothing.
+// purged or the resource is forgotten. The handler must be a Keeper, and keeps one state of a
+// resource at a time. A dry run keeps nothing.
+//
 // The error has a Class. The handler should return it after it has undone or completed its work: the
 // next run gets the former state.
-func (c *Context) Keep(state []byte) error {
+func (c *Context) Keep(state []byte) error { return c.KeepWithOutputs(state, nil) }
+
+// KeepWithOutputs is Keep, and stores with the state the secret outputs of the resource: values that
+// other resources may refer to as {secret: "output:ID#PATH"}, such as a password that the target has
+// generated. They replace the outputs that were stored before, so each call passes all of them; Keep
+// passes none. Values are JSON: texts, numbers, booleans, lists, maps and null. They are secrets of
+// the run from then on. Resources that refer to an output are deployed again when the outputs have
+// changed. Outputs count towards MaxKept, and need a state.
+func (c *Context) KeepWithOutputs(state []byte, outputs map[string]any) error {
 	state = bytes.Clone(state)
-	if err := c.host.Keep(c, state); err != nil {
+	if err := c.host.Keep(c, state, outputs); err != nil {
 		return err
 	}
 	if c.run == nil {

@@ -77,6 +77,12 @@ func TestCovers(t *testing.T) {
 		{"vault:secret/shop", "vault:secret/shops#password", false},
 		{"vault:secret/shop/", "vault:secret/shop/../bank#password", false},
 
+		{"output:a::B[c,n=x]#p", "output:a::B[c,n=x]#p", true},
+		{"output:a::B[c,n=x]#p", "output:a::B[c,n=x]#p/0", true},
+		{"output:a::B[c,n=x]#p", "output:a::B[c,n=x]#pin", false},
+		{"output:a::B[c,n=x]", "output:a::B[c,n=x]#p", false},
+		{"output:a::B[c,n=", "output:a::B[c,n=x]#p", false},
+
 		{"command:pass show shop", "command:pass show shop", true},
 		{"command:pass show shop", "command:pass show shop/token", false},
 		{"command:pass show shop/", "command:pass show shop/token", false},

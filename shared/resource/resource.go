@@ -39,9 +39,9 @@ type Resource struct {
 	// "hears".
 	Subscribed    bool
 	Subscriptions []ID
-	// Followed holds the attributes that refer to facts as the version has them, while Attributes
-	// has the values of the facts, as far as they are known. Only rows have both; nil: none refers
-	// to a fact, or Attributes has the references.
+	// Followed holds the attributes that refer to facts or to secret outputs as the version has them,
+	// while Attributes has the values of the facts and the versions of the outputs, as far as they are
+	// known. Only rows have both; nil: none refers to any, or Attributes has the references.
 	Followed map[string]any
 }
 

@@ -34,6 +34,7 @@ func SecretSources() []SecretSource {
 			covers: coversSelected},
 		{Scheme: "command", Form: "command:PROGRAM ARGUMENT", Machine: true, Setup: true,
 			check: checkCommand, covers: coversWhole},
+		{Scheme: "output", Form: "output:ID#PATH", check: checkOutput, covers: coversOutput},
 		{Scheme: "ssm", Form: "ssm:/name", covers: coversVersioned},
 		{Scheme: "secretsmanager", Form: "secretsmanager:id", covers: coversSelected},
 	}

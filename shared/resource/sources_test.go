@@ -16,6 +16,8 @@ func TestCheckSecret(t *testing.T) {
 		"env:A": "", "file:/a b": "", "ssm:/a:3": "", "secretsmanager:a#b": "",
 		"sops:a.yaml#b": "", "vault:a/b#c": "", "command:pass show a": "", `command:["sh", "-c", "pass a | head -1"]`: "",
 
+		"output:a::B[c,name=x]#p/0": "", `output:a::B[c,name=a\]#b]#p`: "", "output:a::B[name=x]#p": "",
+
 		"hunter2":                      "write env:NAME, file:PATH",
 		"":                             "write env:NAME, file:PATH",
 		"env:":                         "or secretsmanager:id",
@@ -29,6 +31,12 @@ func TestCheckSecret(t *testing.T) {
 		"vault:/secret/hunter2#a":      "write vault:PATH#FIELD",
 		"vault:secret/../hunter2#a":    "write vault:PATH#FIELD",
 		"sops:#hunter2":                "write sops:FILE#KEY",
+		"output:hunter2":               "write output:ID#PATH",
+		"output:hunter2#p":             "write output:ID#PATH",
+		"output:a::B[c,name=hunter2]":  "write output:ID#PATH",
+		"output:a::B[c,name=hunter2]#": "write output:ID#PATH",
+		"output:a::B[c,hunter2]#p":     "write output:ID#PATH",
+		"output:a::B[c,n=x]#hunter2~":  "write \"~\" as",
 		"command:":                     "write env:NAME",
 		"command:  ":                   "no shell reads the command",
 		"command:hunter2 | head":       "no shell reads the command",

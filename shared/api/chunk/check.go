@@ -79,6 +79,9 @@ func checkReferences(v any) error {
 				return fault.New(fault.Invalid, "", "this is not a source of a secret").
 					WithHint("%s", hint)
 			}
+			if err := checkOutput(r); err != nil {
+				return err
+			}
 		case resource.Fact:
 			if _, err := resource.ParseID(string(r.Of)); err != nil {
 				return err // already a fault
@@ -86,6 +89,20 @@ func checkReferences(v any) error {
 		}
 	}
 	return nil
+}
+
+// checkOutput checks a secret that may refer to a secret output. A version has none: only a row names
+// the revision that it is for.
+func checkOutput(s resource.Secret) error {
+	o, is := s.Output()
+	if !is {
+		return nil
+	}
+	if s.Version != "" {
+		return fault.New(fault.Invalid, "", "only a deployed resource has the version of an output")
+	}
+	_, err := resource.ParseID(string(o.Of))
+	return err // already a fault
 }
 
 func checkAgent(

@@ -18,6 +18,7 @@ import (
 const (
 	attrKept     = "i" // the id of the resource
 	attrRevision = "r"
+	attrOutputs  = "o" // the revision of the secret outputs; absent: there are none
 )
 
 // maxKeptPuts is how many kept states one transaction writes or removes.
@@ -56,7 +57,8 @@ func (s *State) keptOf(
 	var out []state.Kept
 	for n, i := range items {
 		k := state.Kept{ID: resource.ID(attributevalue.TextOf(i, attrKept)),
-			Revision: attributevalue.TextOf(i, attrRevision)}
+			Revision: attributevalue.TextOf(i, attrRevision),
+			Outputs:  attributevalue.TextOf(i, attrOutputs)}
 		if k.Sealed, err = s.pack.unpack(docs[n].data); err != nil {
 			return nil, docs, err
 		}
@@ -87,6 +89,20 @@ func (s *State) keptItems(
 		}
 	}
 	return items, docs, nil
+}
+
+// KeptOutputs implements state.Keeps.
+func (s *State) KeptOutputs(
+	ctx context.Context, env string, ids []resource.ID,
+) (map[resource.ID]string, error) {
+	items, _, err := s.keptItems(ctx, env, ids)
+	out := map[resource.ID]string{}
+	for _, i := range items {
+		if revision := attributevalue.TextOf(i, attrOutputs); revision != "" {
+			out[resource.ID(attributevalue.TextOf(i, attrKept))] = revision
+		}
+	}
+	return out, err
 }
 
 // KeptIDs implements state.Keeps.
@@ -153,6 +169,9 @@ func (s *State) newKeptPuts(
 		put := put{item: keptKey(env, k.ID), always: true}
 		put.item[attrKept] = attributevalue.Text(string(k.ID))
 		put.item[attrRevision] = attributevalue.Text(k.Revision)
+		if k.Outputs != "" {
+			put.item[attrOutputs] = attributevalue.Text(k.Outputs)
+		}
 		put.item[attrBody] = attributevalue.Blob(doc.encode())
 		out.puts = append(out.puts, put)
 		written[k.ID] = true

@@ -2,6 +2,8 @@ package lane
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
@@ -17,9 +19,45 @@ func (b *batch) keep(ctx context.Context, k state.Kept) error {
 		c.DropKept = []resource.ID{k.ID}
 	} else {
 		c.Keep = []state.Kept{k}
+		c.AddOutbox = followOutputs(k, b.Clock.Now())
 	}
 	_, err := b.commit(ctx, c)
+	if err == nil || state.Transient(err) {
+		b.kept.add(c.AddOutbox)
+	}
 	return err
+}
+
+// outputs are the outbox entries of the secret outputs that the calls of a batch have kept. They are
+// stored with the outputs: after a crash, the next run may keep equal outputs, which are not written.
+type outputs struct {
+	mu      sync.Mutex
+	entries []state.Outbox
+}
+
+func (o *outputs) add(entries []state.Outbox) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.entries = append(o.entries, entries...)
+}
+
+// take returns the entries once.
+func (o *outputs) take() []state.Outbox {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	out := o.entries
+	o.entries = nil
+	return out
+}
+
+// followOutputs returns the outbox entry of a kept state with other secret outputs than before: resources
+// that refer to them get the new version.
+func followOutputs(k state.Kept, at time.Time) []state.Outbox {
+	if k.Outputs == "" || k.Outputs != k.Revision {
+		return nil
+	}
+	return []state.Outbox{{ID: k.Revision + "-" + string(state.OutboxFact), Kind: state.OutboxFact,
+		Of: k.ID, At: at}}
 }
 
 // kept adds to the commit of results what becomes of kept states: the states of purged things are
@@ -48,6 +86,9 @@ func (r *recording) kept(ctx context.Context, c *state.Commit) error {
 			return err
 		}
 		c.Keep, c.DropKept = append(c.Keep, keep...), append(c.DropKept, drop...)
+		for _, k := range keep {
+			c.AddOutbox = append(c.AddOutbox, followOutputs(k, r.Clock.Now())...)
+		}
 	}
 	return nil
 }

@@ -16,17 +16,18 @@ import (
 // recording writes the results of the runs of a batch.
 type recording struct {
 	*worker
-	done   []*claim
-	byID   map[resource.ID]*claim // nil: see claims
-	waving bool                   // a wave checks rows of this lane
+	done    []*claim
+	byID    map[resource.ID]*claim // nil: see claims
+	waving  bool                   // a wave checks rows of this lane
+	outputs []state.Outbox         // entries that were stored with secret outputs
 }
 
 // record commits the runs of a batch: rows, actions, facts, and the outbox entries that follow.
 func (b *batch) record(ctx context.Context) error {
-	r := &recording{worker: b.worker, done: b.done}
+	r := &recording{worker: b.worker, done: b.done, outputs: b.kept.take()}
 	if len(b.done) == 0 {
 		// A row that was left out because another writer changed it is checked again.
-		return r.propagate(ctx, nil)
+		return r.propagate(ctx, r.outputs)
 	}
 	_, r.waving = b.sched.Unfinished[b.lane]
 	return r.record(ctx)
@@ -58,6 +59,7 @@ func (r *recording) claims() map[resource.ID]*claim {
 // lanes.
 func (r *recording) record(ctx context.Context) error {
 	c := r.first(ctx)
+	c.AddOutbox = append(c.AddOutbox, r.outputs...)
 	if err := r.kept(ctx, &c); err != nil {
 		r.unrecorded = true
 		return err

@@ -18,6 +18,7 @@ type batch struct {
 	claims []*claim
 	done   []*claim // the claims that have run and have a result
 	acted  bool     // some of them may have changed a thing
+	kept   outputs
 }
 
 // work runs as much of a batch as it can before the next commit is due, and commits the results.

@@ -7,7 +7,7 @@ import (
 )
 
 // Missing returns descriptions, for people, of unknown values that v still refers to: parameters,
-// facts and values of models.
+// facts, secret outputs and values of models.
 func Missing(v any) []string {
 	var out []string
 	for _, ref := range resource.References(v) {
@@ -20,15 +20,20 @@ func Missing(v any) []string {
 			out = append(out, fmt.Sprintf("parameter %q", r.Name))
 		case resource.Fact:
 			out = append(out, fmt.Sprintf("fact %q of %s", r.Name, r.Of))
+		case resource.Secret:
+			if o, awaited := r.Await(); awaited {
+				out = append(out, fmt.Sprintf("secret output %q of %s", o.Path, o.Of))
+			}
 		}
 	}
 	return out
 }
 
+// SecretsAmong returns the secrets among references that a source holds: all but secret outputs.
 func SecretsAmong(refs []any) []resource.Secret {
 	var out []resource.Secret
 	for _, ref := range refs {
-		if s, ok := ref.(resource.Secret); ok {
+		if s, ok := ref.(resource.Secret); ok && !resource.IsFollowed(ref) {
 			out = append(out, s)
 		}
 	}

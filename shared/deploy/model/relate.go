@@ -10,8 +10,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// Relate adds the relations that follow from the types of resources and from references to facts, if
-// both ends are among them, and sorts requirements. byID holds their indexes. Through a relation, a resource is notified of
+// Relate adds the relations that follow from the types of resources and from references to facts and
+// secret outputs, if both ends are among them, and sorts requirements. byID holds their indexes. Through a relation, a resource is notified of
 // the changes of the other resource only. Authors decide whether other dependants are notified of
 // them (send_event), and whether a resource is notified of any changes (receive_events).
 // Subscriptions are computed again each time, since resources may come from an earlier version.
@@ -27,7 +27,7 @@ func (c *Checker) Relate(resources []resource.Resource, byID map[resource.ID]int
 		r := &resources[i]
 		for _, to := range c.Related(r) {
 			j, ok := byID[to.ID]
-			if !ok || j == i && len(factsOf(r, r.ID)) == 0 { // CheckCycles refuses one that waits for itself
+			if !ok || j == i && learnedFrom(r, r.ID) == "" { // CheckCycles refuses one that waits for itself
 				continue
 			}
 			other := &resources[j]
@@ -54,18 +54,23 @@ func (c *Checker) Relate(resources []resource.Resource, byID map[resource.ID]int
 	}
 }
 
-// Related returns the relations that a resource has by its type and by its references to facts. It
-// requires the resources that learn these facts: see docs/design/facts.md.
+// Related returns the relations that a resource has by its type and by its references to facts and
+// to secret outputs. It requires the resources that learn these: see docs/design/facts.md.
 func (c *Checker) Related(r *resource.Resource) []schema.Related {
 	var out []schema.Related
 	if t, ok := c.Type(r); ok && t.HasRelations() {
 		out = t.Related(r.Agent, r.Attributes)
 	}
-	for _, f := range r.Facts() {
-		to := schema.Related{Kind: schema.Require, ID: f.Of}
-		if !slices.Contains(out, to) {
+	require := func(id resource.ID) {
+		if to := (schema.Related{Kind: schema.Require, ID: id}); !slices.Contains(out, to) {
 			out = append(out, to)
 		}
+	}
+	for _, f := range r.Facts() {
+		require(f.Of)
+	}
+	for _, o := range r.Outputs() {
+		require(o.Of)
 	}
 	return out
 }
@@ -96,7 +101,7 @@ func sortedRelations(list []schema.Related) []schema.Related {
 }
 
 // RequiresByType reports whether a requires b because of the type of one of them, or because a
-// refers to a fact of b.
+// refers to a fact or a secret output of b.
 func (c *Checker) RequiresByType(a, b *resource.Resource) bool {
 	for _, to := range c.Related(a) {
 		if to.ID == b.ID && (to.Kind == schema.Require || to.Kind == schema.Subscribe) {
@@ -112,15 +117,15 @@ func (c *Checker) RequiresByType(a, b *resource.Resource) bool {
 }
 
 // byNature returns text for a hint: the requirements of a cycle that follow from a type or from a
-// reference to a fact, so that no author has to have written them; "" if there are none.
+// reference to a fact or a secret output, so that no author has to have written them; "" if there are none.
 func byNature(c *Checker, resources []resource.Resource, cycle []int32) string {
 	var out []string
 	for i, n := range cycle {
 		a, b := &resources[n], &resources[cycle[(i+1)%len(cycle)]]
-		facts := factsOf(a, b.ID)
+		learned := learnedFrom(a, b.ID)
 		switch {
-		case len(facts) > 0:
-			out = append(out, fmt.Sprintf("%s refers to fact %q of %s", a.ID, facts[0].Name, b.ID))
+		case learned != "":
+			out = append(out, fmt.Sprintf("%s refers to %s of %s", a.ID, learned, b.ID))
 		case c.RequiresByType(a, b):
 			out = append(out, fmt.Sprintf("%s requires %s by the nature of its type", a.ID, b.ID))
 		}
@@ -131,7 +136,17 @@ func byNature(c *Checker, resources []resource.Resource, cycle []int32) string {
 	return "; " + strings.Join(out, ", ")
 }
 
-// factsOf returns the facts of a resource to which another one refers.
-func factsOf(r *resource.Resource, of resource.ID) []resource.Fact {
-	return slices.DeleteFunc(r.Facts(), func(f resource.Fact) bool { return f.Of != of })
+// learnedFrom names a fact or a secret output of another resource to which r refers; "": none.
+func learnedFrom(r *resource.Resource, of resource.ID) string {
+	for _, f := range r.Facts() {
+		if f.Of == of {
+			return fmt.Sprintf("fact %q", f.Name)
+		}
+	}
+	for _, o := range r.Outputs() {
+		if o.Of == of {
+			return fmt.Sprintf("secret output %q", o.Path)
+		}
+	}
+	return ""
 }

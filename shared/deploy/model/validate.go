@@ -39,6 +39,7 @@ func (c *Checker) Complete(m *Model) diag.Problems { return complete(c, m, false
 func complete(c *Checker, m *Model, closed bool) diag.Problems {
 	v := &validator{c: c, m: m, byID: make(map[resource.ID]int, len(m.Resources))}
 	v.attributes()
+	v.options()
 	v.identities()
 	v.problems = append(v.problems, c.CheckThings(m.Resources, len(m.Resources),
 		TargetsOf(m.Agents, closed), m.At)...)
@@ -103,6 +104,7 @@ func (v *validator) attributes() {
 		attrs, problems := CheckAttributes(t, r.Attributes, r.Purged)
 		problems = append(problems, openSecrets(t, r.Attributes)...)
 		problems = append(problems, destroyed(r)...)
+		problems = append(problems, outputsOf(v.c, r)...)
 		for _, p := range problems {
 			p.Pos, p.Resource = v.m.At(i, p.Attribute), string(r.ID)
 			p.Hint = cmp.Or(p.Hint, t.Hint(p.Attribute))
@@ -243,20 +245,21 @@ func SetText(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// CheckThere checks that every requirement is among resources.
+// CheckThere checks that every requirement is among resources, and every resource to whose secret
+// outputs another one refers.
 func (c *Checker) CheckThere(
 	resources []resource.Resource,
 	at func(i int, attribute string) diag.Pos,
 ) diag.Problems {
 	var problems diag.Problems
-	there := make(map[resource.ID]bool, len(resources))
+	byID := make(map[resource.ID]int, len(resources))
 	for i := range resources {
-		there[resources[i].ID] = true
+		byID[resources[i].ID] = i
 	}
 	for i := range resources {
 		r := &resources[i]
 		for _, id := range r.Requires {
-			if there[id] {
+			if _, there := byID[id]; there {
 				continue
 			}
 			p := diag.Problem{
@@ -269,6 +272,10 @@ func (c *Checker) CheckThere(
 			} else {
 				p.Hint = "describe it, also if the thing is there already, or remove the requirement"
 			}
+			problems.Add(p)
+		}
+		for _, p := range absentOutputs(r, resources, byID) {
+			p.Pos = at(i, p.Attribute)
 			problems.Add(p)
 		}
 	}
@@ -315,8 +322,10 @@ func (c *Checker) CheckCycles(
 		p.Message = "dependency cycle: " + strings.Join(names, " requires ")
 		nature := byNature(c, resources, cycle)
 		p.Hint = "remove one of these requirements" + nature
-		if strings.Contains(nature, " refers to fact ") {
-			p.Hint = "remove one of these requirements or references to facts" + nature
+		for _, kind := range []string{"fact", "secret output"} {
+			if strings.Contains(nature, " refers to "+kind+" ") {
+				p.Hint = "remove one of these requirements or references to " + kind + "s" + nature
+			}
 		}
 		problems.Add(p)
 	}

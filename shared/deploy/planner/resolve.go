@@ -41,17 +41,19 @@ type kept struct {
 	entry func(*resource.Resource, resource.Agent) (version.Entry, bool)
 }
 
-// values holds known parameters and facts for resolving references.
+// values holds known parameters, facts and versions of secret outputs for resolving references.
 type values struct {
 	known    map[state.ParameterKey]string
+	outputs  map[resource.ID]string // by the resources that have outputs
 	volatile bool
 	pinned   bool // secrets keep the versions that they have
 }
 
-// lookup reads the parameters and facts that refs name.
+// lookup reads the parameters, facts and versions of secret outputs that refs name.
 func (pl *Config) lookup(ctx context.Context, env string, refs []any) (*values, error) {
 	out := &values{known: map[state.ParameterKey]string{}}
 	var params, facts []state.ParameterKey
+	var outputs []resource.ID
 	for _, ref := range refs {
 		switch r := ref.(type) {
 		case resource.Parameter:
@@ -60,6 +62,9 @@ func (pl *Config) lookup(ctx context.Context, env string, refs []any) (*values, 
 			facts = append(facts, state.ParameterKey{Name: r.Name, Of: r.Of})
 		case resource.Secret:
 			out.volatile = true
+			if o, is := r.Output(); is {
+				outputs = append(outputs, o.Of)
+			}
 		}
 	}
 	out.volatile = out.volatile || len(params)+len(facts) > 0
@@ -75,8 +80,17 @@ func (pl *Config) lookup(ctx context.Context, env string, refs []any) (*values, 
 			out.known[state.ParameterKey{Name: p.Name, Of: p.Of}] = p.Value
 		}
 	}
-	return out, nil
+	if len(outputs) == 0 {
+		return out, nil
+	}
+	slices.Sort(outputs)
+	var err error
+	out.outputs, err = pl.State.KeptOutputs(ctx, env, slices.Compact(outputs))
+	return out, fault.Wrap(fault.Unknown, "read versions of outputs", err)
 }
+
+// none reports whether no value is known.
+func (v *values) none() bool { return len(v.known)+len(v.outputs) == 0 }
 
 // lookup is Config.lookup with the changes of the planned commit.
 func (p *planning) lookup(ctx context.Context, refs []any) (*values, error) {
@@ -283,8 +297,8 @@ func optionHint(options any) string {
 	return "set it first: southbound parameter set NAME VALUE"
 }
 
-// resolveRef replaces a known parameter or fact by its value and gives a secret its version; any
-// other reference stays as it is.
+// resolveRef replaces a known parameter or fact by its value and gives a secret its version, a secret
+// output if it is known; any other reference stays as it is.
 func (pl *Config) resolveRef(ctx context.Context, ref any, known *values) (any, error) {
 	switch r := ref.(type) {
 	case resource.Parameter:
@@ -299,6 +313,10 @@ func (pl *Config) resolveRef(ctx context.Context, ref any, known *values) (any, 
 			return v, nil
 		}
 	case resource.Secret:
+		if o, is := r.Output(); is {
+			r.Version = known.outputs[o.Of]
+			return r, nil
+		}
 		if known.pinned {
 			return ref, nil
 		}
@@ -356,18 +374,19 @@ func (pl *Planner) valued(
 	return &out, problems
 }
 
-// followed returns the attributes of r that refer to facts, with values for all other references.
+// followed returns the attributes of r that refer to facts or secret outputs, with values for all
+// other references.
 func (pl *Planner) followed(
 	ctx context.Context, r *resource.Resource, known *values,
 ) map[string]any {
 	var out map[string]any
 	for name, v := range r.Written().Attributes {
-		if !slices.ContainsFunc(resource.References(v), isFact) {
+		if !slices.ContainsFunc(resource.References(v), resource.IsFollowed) {
 			continue
 		}
 		kept, err := resource.Walk(v, func(ref any) (any, error) {
-			if isFact(ref) {
-				return ref, nil
+			if resource.IsFollowed(ref) {
+				return unversioned(ref), nil
 			}
 			return pl.resolveRef(ctx, ref, known)
 		})
@@ -382,9 +401,13 @@ func (pl *Planner) followed(
 	return out
 }
 
-func isFact(ref any) bool {
-	_, is := ref.(resource.Fact)
-	return is
+// unversioned returns a fact or a secret output as a version has it.
+func unversioned(ref any) any {
+	if s, is := ref.(resource.Secret); is {
+		s.Version = ""
+		return s
+	}
+	return ref
 }
 
 // coerce parses the text of a parameter or fact as the number or boolean that the attribute

@@ -12,7 +12,7 @@ import (
 )
 
 // A version holds a reference to a parameter if its value was unknown when the version was stored, and
-// every reference to a fact: see docs/design/facts.md. A resource that refers to an unknown value is
+// every reference to a fact or a secret output: see docs/design/facts.md. A resource that refers to an unknown value is
 // undefined, whatever it was before. If the value became known later, the row has it, and the version
 // still does not. If the value is forgotten again, the row keeps it until the next export.
 
@@ -139,7 +139,7 @@ func (r *releaser) resolve(ctx context.Context) error {
 		return err
 	}
 	known.pinned = true
-	if len(known.known) == 0 {
+	if known.none() {
 		return nil
 	}
 	for _, res := range open {

@@ -20,10 +20,12 @@ type keeping struct {
 	refused string                                        // the reason, if store is nil
 
 	mu    sync.Mutex // never held while a state is stored
-	plain []byte
-	own   bool // plain is stored under the id of the run
-	busy  bool // a state is being stored
-	ended bool // the calls that have this value were left behind, or the run has ended
+	plain state.Plain
+	// outputs is the revision of the stored outputs, see state.Kept.
+	outputs string
+	own     bool // plain is stored under the id of the run
+	busy    bool // a state is being stored
+	ended   bool // the calls that have this value were left behind, or the run has ended
 }
 
 // storing is how often the end of a run looks whether a state was stored.
@@ -53,7 +55,8 @@ func (k *keeping) follow() *keeping {
 		return nil
 	}
 	k.end()
-	return &keeping{clock: k.clock, store: k.store, refused: k.refused, plain: k.plain, own: k.own}
+	return &keeping{clock: k.clock, store: k.store, refused: k.refused, plain: k.plain,
+		outputs: k.outputs, own: k.own}
 }
 
 // keeps reports whether the handler of a run keeps state of its resource.
@@ -116,12 +119,14 @@ func (x reader) give(ctx context.Context, r *Run, k *state.Kept) {
 		r.End(state.StatusFailed, provider.Terminal, "its state is sealed, and this program has no key")
 		return
 	}
-	plain, err := n.Sealer.Open(ctx, r.host.env, k.ID, k.Sealed)
+	plain, err := openKept(ctx, n.Sealer, r.host.env, k)
 	if err != nil {
 		r.End(state.StatusFailed, classOfKey(err), hinted(err))
 		return
 	}
+	r.host.hideOutputs(plain.Outputs)
 	r.host.keeping.plain, r.host.keeping.own = plain, k.ID == r.res.ID
+	r.host.keeping.outputs = k.Outputs
 	r.Bind(ctx)
 }
 
@@ -141,22 +146,42 @@ func (x reader) store(r *Run) func(ctx context.Context, k state.Kept) error {
 	return x.Keep
 }
 
+// openKept opens a kept state.
+func openKept(
+	ctx context.Context, sealer state.Sealer, env string, k *state.Kept,
+) (state.Plain, error) {
+	b, err := sealer.Open(ctx, env, k.ID, k.Sealed)
+	if err != nil {
+		return state.Plain{}, err
+	}
+	return state.DecodePlain(b)
+}
+
 // Keep implements provider.Host.
-func (h *host) Keep(ctx context.Context, plain []byte) error {
+func (h *host) Keep(ctx context.Context, kept []byte, outputs map[string]any) error {
 	k := h.keeping
+	plain, err := plainOf(kept, outputs)
+	h.hideOutputs(plain.Outputs)
 	switch {
 	case k == nil:
 		return provider.Errorf(provider.Terminal, "the handler keeps state, and does not implement "+
 			"provider.Keeper, or its Keeps returns false for this resource; that is a fault in it")
 	case k.store == nil:
 		return provider.Errorf(provider.Terminal, "%s", k.refused)
-	case len(plain) > state.MaxKept:
-		return provider.Errorf(provider.Terminal, "the handler keeps %d bytes, and %d is the maximum; "+
-			"that is a fault in it", len(plain), state.MaxKept)
+	case err != nil:
+		return err
 	}
 	k.mu.Lock()
 	ended, busy := k.ended, k.busy
-	same := bytes.Equal(plain, k.plain) && (k.own || len(plain) == 0)
+	sameOutputs := k.own && bytes.Equal(plain.Outputs, k.plain.Outputs)
+	same := bytes.Equal(plain.State, k.plain.State) && (sameOutputs || len(plain.State) == 0)
+	next := state.Kept{ID: h.id, Revision: h.runner.NewID()}
+	switch {
+	case sameOutputs:
+		next.Outputs = k.outputs
+	case len(plain.Outputs) > 0:
+		next.Outputs = next.Revision
+	}
 	k.busy = busy || !ended && !same
 	k.mu.Unlock()
 	switch {
@@ -168,21 +193,20 @@ func (h *host) Keep(ctx context.Context, plain []byte) error {
 	case same:
 		return nil
 	}
-	err := h.storeKept(ctx, plain)
+	err = h.storeKept(ctx, next, plain)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.busy = false; err == nil {
-		k.plain, k.own = plain, true
+		k.plain, k.outputs, k.own = plain, next.Outputs, true
 	}
 	return err
 }
 
 // storeKept seals and stores a state.
-func (h *host) storeKept(ctx context.Context, plain []byte) error {
-	next := state.Kept{ID: h.id, Revision: h.runner.NewID()}
-	if len(plain) > 0 {
+func (h *host) storeKept(ctx context.Context, next state.Kept, plain state.Plain) error {
+	if len(plain.State) > 0 {
 		var err error
-		if next.Sealed, err = h.runner.Sealer.Seal(ctx, h.env, h.id, plain); err != nil {
+		if next.Sealed, err = h.runner.Sealer.Seal(ctx, h.env, h.id, plain.Encode()); err != nil {
 			return provider.Errorf(classOfKey(err), "seal the state: %w", err)
 		}
 	}
@@ -222,6 +246,9 @@ func (n *Runner) Follow(
 		return nil, nil, err
 	}
 	next := state.Kept{ID: id, Revision: n.NewID()}
+	if k.Outputs != "" {
+		next.Outputs = next.Revision
+	}
 	if next.Sealed, err = n.Sealer.Seal(ctx, env, id, plain); err != nil {
 		return nil, nil, err
 	}

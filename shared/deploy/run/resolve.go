@@ -36,25 +36,31 @@ func (n *Runner) resolveSecrets(ctx context.Context, r *Run) {
 			continue
 		}
 		values := map[resource.Secret]string{}
+		var failed resource.Secret
 		resolved, fits, err := a.WithSecrets(v, func(s resource.Secret) (string, error) {
-			value, _, err := n.Secrets.Resolve(ctx, s)
+			value, err := secretOf(ctx, n, r.host.env, s)
 			if err == nil {
 				r.host.Secret(value)
+			} else {
+				failed = s
 			}
 			values[s] = value
 			return value, err
 		})
 		switch {
 		case err != nil:
-			class := provider.Retryable
+			class, why := provider.Retryable, err.Error()
+			_, output := failed.Output()
 			var text *resource.TextError
 			switch {
 			case fault.Is(err, fault.Unsupported) || fault.Is(err, fault.Denied):
 				class = provider.Terminal
+			case output && (fault.Is(err, fault.NotFound) || fault.Is(err, fault.Damaged)):
+				class, why = provider.NeedsChange, hinted(err)
 			case errors.As(err, &text):
 				class = provider.NeedsChange
 			}
-			r.End(state.StatusFailed, class, fmt.Sprintf("attribute %s: %v", name, err))
+			r.End(state.StatusFailed, class, fmt.Sprintf("attribute %s: %s", name, why))
 			return
 		case len(values) == 0:
 			continue

@@ -249,7 +249,7 @@ func (r *Run) Bind(ctx context.Context) {
 	r.host.typ, r.host.want, r.host.dry = r.typ, r.want.Attributes, r.dry
 	var kept []byte
 	if r.host.keeping != nil {
-		kept = r.host.keeping.plain
+		kept = r.host.keeping.plain.State
 	}
 	r.ctx = provider.NewContext(ctx, r.host, provider.Options{Kept: kept, ID: r.res.ID, DryRun: r.dry,
 		State: r.host.state, Reload: r.given.Reload, Desired: r.want, Version: r.Version,

@@ -2,18 +2,53 @@ package state
 
 import (
 	"context"
+	"encoding/binary"
 
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
-// MaxKept is the size in bytes of the state that a handler may keep of one resource.
+// MaxKept is the size in bytes of the state that a handler may keep of one resource, with its secret
+// outputs.
 const MaxKept = 4 << 20
+
+// maxKeptHead is the size in bytes of the head of a Plain.
+const maxKeptHead = binary.MaxVarintLen64
+
+// MaxPlain is the size in bytes of the largest Plain.
+const MaxPlain = MaxKept + maxKeptHead
+
+// Plain is a kept state before it is sealed.
+type Plain struct {
+	State   []byte // as the handler has it
+	Outputs []byte // canonical JSON of a map; empty: there are none
+}
+
+// Encode returns the form that is sealed: the length of the outputs, the outputs, the state.
+func (p Plain) Encode() []byte {
+	out := make([]byte, 0, maxKeptHead+len(p.Outputs)+len(p.State))
+	out = binary.AppendUvarint(out, uint64(len(p.Outputs)))
+	return append(append(out, p.Outputs...), p.State...)
+}
+
+// DecodePlain reverses Encode. The result shares the bytes of b.
+func DecodePlain(b []byte) (Plain, error) {
+	n, head := binary.Uvarint(b)
+	if head <= 0 || n > uint64(len(b)-head) { //nolint:gosec // head is at most the length
+		return Plain{}, fault.New(fault.Damaged, "read kept state", "the opened state is damaged")
+	}
+	at := head + int(n) //nolint:gosec // at most the length
+	return Plain{Outputs: b[head:at:at], State: b[at:]}, nil
+}
 
 // Kept is the state that a handler keeps of one resource, sealed.
 type Kept struct {
 	ID resource.ID
 	// Revision is a unique text that each write replaces.
 	Revision string
+	// Outputs is the revision that brought the present secret outputs, which are part of the sealed
+	// state; "": there are none.
+	Outputs string
 	// Sealed is the sealed state: see Sealer. At most MaxKept bytes and 1 KiB.
 	Sealed []byte
 }
@@ -23,6 +58,8 @@ type Kept struct {
 type Keeps interface {
 	// Kept returns the kept states of these ids in any order; ids without one are left out.
 	Kept(ctx context.Context, env string, ids []resource.ID) ([]Kept, error)
+	// KeptOutputs returns Kept.Outputs of the ids that have secret outputs. It reads no sealed state.
+	KeptOutputs(ctx context.Context, env string, ids []resource.ID) (map[resource.ID]string, error)
 	// KeptIDs returns the ids that have a kept state, sorted.
 	KeptIDs(ctx context.Context, env string) ([]resource.ID, error)
 }

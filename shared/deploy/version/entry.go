@@ -32,10 +32,12 @@ func (en *Entry) write(to *bytes.Buffer) {
 	to.WriteByte('\n')
 }
 
-// HasReferences reports whether an entry of a version refers to a parameter or a fact.
+// HasReferences reports whether an entry of a version refers to a parameter, a fact or a secret
+// output.
 func (en *Entry) HasReferences() bool {
 	return bytes.Contains(en.Body, []byte(`"parameter":`)) ||
-		bytes.Contains(en.Body, []byte(`"fact":`))
+		bytes.Contains(en.Body, []byte(`"fact":`)) ||
+		bytes.Contains(en.Body, []byte(`"secret":"output:`))
 }
 
 // MaySendEvents reports whether dependants may have to be notified of changes of an entry's

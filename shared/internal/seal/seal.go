@@ -114,7 +114,7 @@ func (r Ring) Open(
 			return nil, damaged(id)
 		}
 		dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
-			zstd.WithDecoderMaxMemory(state.MaxKept))
+			zstd.WithDecoderMaxMemory(state.MaxPlain))
 		if err != nil {
 			return nil, fault.Wrap(fault.Internal, "read kept state", err)
 		}

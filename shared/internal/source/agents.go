@@ -72,8 +72,8 @@ func (t *taker) oneOf(n *node) {
 	}
 }
 
-// onAgents adds a copy of r for each of its agents; keys are its naming attributes. Ids in requires
-// and in facts that omit their agent get the agent of the copy.
+// onAgents adds a copy of r for each of its agents; keys are its naming attributes. Ids in requires,
+// in facts and in secret outputs that omit their agent get the agent of the copy.
 func (t *taker) onAgents(from *taken, r resource.Resource, keys []resource.Key) bool {
 	if n := len(from.agents); n > 1 && !t.loader.copies.room(n-1) {
 		t.add(from.node.at, "export in parts, as resource sets",
@@ -105,12 +105,19 @@ func requiresOn(ids []resource.ID, agent string) []resource.ID {
 	return slices.Compact(out)
 }
 
-// valueOn returns a value in which facts whose id omits the agent refer to resources on agent.
+// valueOn returns a value in which facts and secret outputs whose id omits the agent refer to
+// resources on agent.
 func valueOn(v any, agent string) any {
 	out, _ := resource.Walk(v, func(ref any) (any, error) { // the function returns no error
 		if fact, is := ref.(resource.Fact); is {
 			fact.Of = resource.On(string(fact.Of), agent)
 			return fact, nil
+		}
+		if s, is := ref.(resource.Secret); is {
+			if o, is := s.Output(); is {
+				s.Source = o.On(agent).Source()
+				return s, nil
+			}
 		}
 		return ref, nil
 	})

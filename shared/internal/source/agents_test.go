@@ -31,7 +31,7 @@ defaults: {agents: [web1, "a,b"]}
 resources:
   - {type: std::Null, attributes: {name: base}}
   - {type: std::Null, title: top, requires: ["std::Null[name=base]", "std::Null[hub,name=x]"]}
-  - {type: std::Null, attributes: {name: told, a: {deep: [{fact: f, of: "std::Null[name=base]"}]}}}
+  - {type: std::Null, attributes: {name: told, a: {deep: [{fact: f, of: "std::Null[name=base]"}, {secret: "output:std::Null[name=base]#p"}]}}}
   - {type: std::Null, agent: hub, attributes: {name: x}}
   - {type: std::Null, agents: [hub], attributes: {name: y}, requires: ["std::Null[name=x]"]}
 `
@@ -41,7 +41,7 @@ resources:
 		_, _ = fmt.Fprintf(&long, `
   - {type: std::Null, agent: %[1]s, attributes: {name: base}}
   - {type: std::Null, agent: %[1]s, attributes: {name: top}, requires: ['std::Null[%[2]s,name=base]', "std::Null[hub,name=x]"]}
-  - {type: std::Null, agent: %[1]s, attributes: {name: told, a: {deep: [{fact: f, of: 'std::Null[%[2]s,name=base]'}]}}}
+  - {type: std::Null, agent: %[1]s, attributes: {name: told, a: {deep: [{fact: f, of: 'std::Null[%[2]s,name=base]'}, {secret: 'output:std::Null[%[2]s,name=base]#p'}]}}}
 `, agent, in)
 	}
 	long.WriteString(`

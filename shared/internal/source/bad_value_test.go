@@ -37,10 +37,23 @@ func valueProblems() []badCase {
 			head + "  - {type: std::Null, attributes: {name: x, a: {secret: hunter2}, b: " +
 				"{secret: \"env:\"}}}\n  - {type: std::Null, attributes: {name: y, a: {secret: " +
 				"\"vault:x\"}, b: {secret: \"env:A\", version: [1]}}}\n", []string{
-				`4:57 | std::Null[a,name=x] | a | this is not a source of a secret | write env:NAME, file:PATH, sops:FILE#KEY, vault:PATH#FIELD, command:PROGRAM ARGUMENT, ssm:/name or secretsmanager:id`,
-				`4:79 | std::Null[a,name=x] | b | this is not a source of a secret | write env:NAME, file:PATH, sops:FILE#KEY, vault:PATH#FIELD, command:PROGRAM ARGUMENT, ssm:/name or secretsmanager:id`,
+				`4:57 | std::Null[a,name=x] | a | this is not a source of a secret | write env:NAME, file:PATH, sops:FILE#KEY, vault:PATH#FIELD, command:PROGRAM ARGUMENT, output:ID#PATH, ssm:/name or secretsmanager:id`,
+				`4:79 | std::Null[a,name=x] | b | this is not a source of a secret | write env:NAME, file:PATH, sops:FILE#KEY, vault:PATH#FIELD, command:PROGRAM ARGUMENT, output:ID#PATH, ssm:/name or secretsmanager:id`,
 				`5:57 | std::Null[a,name=y] | a | this is not a source of a secret | write vault:PATH#FIELD, as in vault:secret/shop/db#password, with the path that ` + "`vault kv get` or `vault read`" + ` takes`,
 				`5:99 | std::Null[a,name=y] | b | the version of a secret is text or a whole number | write the version as the store of the secret names it, or leave it out`,
+			}},
+		{"secret output that is none", "an id, a path, and the present value",
+			head + "  - {type: std::Null, attributes: {name: x, a: {secret: \"output:std::Null#p\"}}}\n" +
+				"  - {type: std::Null, attributes: {name: y}}\n" +
+				"  - {type: std::Null, attributes: {name: z, a: {secret: \"output:std::Null[name=y]#a~b\"}}}\n",
+			[]string{
+				`4:57 | std::Null[a,name=x] | a | this is not a source of a secret | write output:ID#PATH, as in output:sql::Role[db,name=app]#password, with the id of a resource and the path to one of its secret outputs`,
+				`6:57 | std::Null[a,name=z] | a | this is not a source of a secret | write "~" as "~0", and "/" in a name as "~1"`,
+			}},
+		{"secret output with a version", "a document names no version of one",
+			head + "  - {type: std::Null, attributes: {name: x, a: {secret: \"output:std::Null[name=y]#p\", version: 1}}}\n  - {type: std::Null, attributes: {name: y}}\n",
+			[]string{
+				`4:96 | std::Null[a,name=x] | a | a secret output has its present value, in no version that a document can name | leave the version out`,
 			}},
 		{"names a resource with a reference", "an id must be known",
 			head + "  - {type: std::Null, attributes: {name: {parameter: p}}}\n" +

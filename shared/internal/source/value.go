@@ -162,7 +162,14 @@ func (t *taker) secret(n, version *node) any {
 	} else {
 		s.Source = t.secretAt(n, s.Source)
 	}
+	o, output := s.Output()
+	t.relative = t.relative || output && resource.Relative(string(o.Of))
 	if version == nil {
+		return s
+	}
+	if output {
+		t.add(version.at, "leave the version out", "a secret output has its present value, in no "+
+			"version that a document can name")
 		return s
 	}
 	if _, ok := version.value.(int64); ok {

@@ -188,6 +188,9 @@ func (d *document) reference(r reference) any {
 	case fileKind:
 		form[string(fileKind)] = d.path(r.name)
 	case secretKind:
+		if of, ok := r.of.(*eval.Instance); ok {
+			form[string(secretKind)] = resource.Output{Of: d.id(of), Path: r.name}.Source()
+		}
 		if r.version != "" {
 			form["version"] = r.version
 		}

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -25,9 +26,9 @@ const (
 // reference is a value that is resolved during deployment.
 type reference struct {
 	kind    kind
-	name    string // for a file, its absolute path
-	version string // of a secret; "" if there is none
-	of      types.Object
+	name    string       // for a file, its absolute path
+	version string       // of a secret; "" if there is none
+	of      types.Object // of a fact or a secret output
 }
 
 // ReferenceName implements types.Reference.
@@ -100,6 +101,13 @@ func Plugins() []eval.Plugin {
 			Params: []eval.Param{{Name: "resource", Type: resourceEntity}, text("name")},
 		},
 		{
+			Name: Namespace + "::output", Result: "reference", Call: output,
+			Doc: "Returns a secret output of a resource: a value that its handler keeps sealed, such " +
+				"as a generated password. path leads to it, as in users/0/password. A resource that " +
+				"needs it is deployed after that resource, and again when the output changes.",
+			Params: []eval.Param{{Name: "resource", Type: resourceEntity}, text("path")},
+		},
+		{
 			Name: Namespace + "::text", Result: "string | reference", Call: parts,
 			Doc: "Returns the text of parts: strings, secrets, parameters, facts and further " +
 				"texts. It is put together where the resource is deployed. A text such as " +
@@ -133,6 +141,18 @@ func parts(_ *eval.Context, a eval.Args) (types.Value, error) {
 		}
 	}
 	return types.JoinText(items...), nil
+}
+
+func output(c *eval.Context, a eval.Args) (types.Value, error) {
+	if err := std.SecretPath(c, a, 1); err != nil {
+		return nil, err
+	}
+	if path, err := resource.ParsePath(a.Text(1)); err != nil {
+		return nil, err
+	} else if len(path) == 0 {
+		return nil, errors.New("a secret output has a path, and this one is empty")
+	}
+	return reference{kind: secretKind, name: a.Text(1), of: a.Values[0].(types.Object)}, nil
 }
 
 func fact(_ *eval.Context, a eval.Args) (types.Value, error) {

@@ -46,6 +46,20 @@ func SecretName(c *eval.Context, a eval.Args, name, within int, scheme string) e
 	return allowed(c, a.List(within), scheme, text)
 }
 
+// SecretPath checks an argument that selects one of the secrets of a resource. In a model that is
+// compiled for orders, it must be a literal, as a name in SecretName.
+func SecretPath(c *eval.Context, a eval.Args, path int) error {
+	if !of(c).Ordered || a.Literal(path) {
+		return nil
+	}
+	return &eval.PluginError{
+		Code: eval.CodeArguments,
+		Message: "the path of the secret output is computed, and a model for orders names an " +
+			"output in the call",
+		Hint: "write the path itself",
+	}
+}
+
 func notWritten(c *eval.Context, a eval.Args, name int, scheme string) error {
 	text, _ := a.Values[name].(string)
 	return &eval.PluginError{

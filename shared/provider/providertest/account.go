@@ -125,10 +125,24 @@ func (a *account) choose(name, why, call string) {
 }
 
 // keepState records a state that a handler keeps. It may contain secrets, since it is stored sealed.
-func keepState(a *account, id resource.ID, state []byte) error {
-	if len(state) > provider.MaxKept {
+// Texts among its outputs are secrets of the host from then on.
+func keepState(a *account, id resource.ID, state []byte, outputs map[string]any) error {
+	v, err := resource.FromGo(outputs)
+	encoded := []byte(nil)
+	if err == nil && len(outputs) > 0 {
+		encoded, err = resource.CanonicalValue(v)
+	}
+	switch n := len(state) + len(encoded); {
+	case err != nil || len(resource.References(v)) > 0:
+		return advise("keep texts, numbers, booleans, lists and maps", "the kept outputs are not JSON")
+	case len(outputs) > 0 && len(state) == 0:
+		return advise("keep a state with them", "outputs are kept without a state")
+	case n > provider.MaxKept:
 		return advise("keep less, or upload the rest",
-			"the state that is kept has %d bytes, and %d is the maximum", len(state), provider.MaxKept)
+			"the state that is kept has %d bytes, and %d is the maximum", n, provider.MaxKept)
+	}
+	for _, text := range textsIn(v) {
+		a.Secret(text)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -137,6 +151,23 @@ func keepState(a *account, id resource.ID, state []byte) error {
 	}
 	if a.kept[id] = state; len(state) == 0 {
 		delete(a.kept, id)
+	}
+	return nil
+}
+
+// textsIn returns the texts in a value.
+func textsIn(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		var out []string
+		for _, e := range v {
+			out = append(out, textsIn(e)...)
+		}
+		return out
+	case map[string]any:
+		return textsIn(slices.Collect(maps.Values(v)))
 	}
 	return nil
 }

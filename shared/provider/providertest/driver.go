@@ -348,7 +348,7 @@ func (e *env) act(c provider.BatchChange, state []byte) (out provider.Result, er
 	case done:
 		e.begun.Delete(c.Resource.ID)
 		if c.Resource.Purged {
-			err = keepState(&e.host.account, c.Resource.ID, nil) // as the engine does
+			err = keepState(&e.host.account, c.Resource.ID, nil, nil) // as the engine does
 		}
 		if err != nil {
 			break

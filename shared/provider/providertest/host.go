@@ -96,7 +96,9 @@ func (h *Host) of(ctx context.Context, call string, opts provider.Options) *prov
 }
 
 // Keep implements provider.Host.
-func (h *Host) Keep(_ context.Context, state []byte) error { return keepState(&h.account, "", state) }
+func (h *Host) Keep(_ context.Context, state []byte, outputs map[string]any) error {
+	return keepState(&h.account, "", state, outputs)
+}
 
 // hostOf is the host of one call for a resource.
 type hostOf struct {
@@ -127,11 +129,11 @@ func (h *hostOf) Fact(name, value string) {
 }
 
 // Keep implements provider.Host.
-func (h *hostOf) Keep(_ context.Context, state []byte) error {
+func (h *hostOf) Keep(_ context.Context, state []byte, outputs map[string]any) error {
 	if h.dry {
 		return advise("keep state only where ctx.DryRun() is false", "a dry run keeps no state")
 	}
-	return keepState(&h.account, h.id, state)
+	return keepState(&h.account, h.id, state, outputs)
 }
 
 // memory is the files of a host, by hash.

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"southbound/shared/diff"
@@ -108,7 +109,8 @@ func (recaller) Create(
 ) (provider.Result, error) {
 	err := ctx.Keep([]byte("one"))
 	if err == nil {
-		err = ctx.Keep(append(ctx.Kept(), " and two"...))
+		err = ctx.KeepWithOutputs(append(ctx.Kept(), " and two"...),
+			map[string]any{"words": []any{"far-away-word"}})
 	}
 	return provider.Result{}, err
 }
@@ -148,6 +150,10 @@ func TestKeep(t *testing.T) {
 	if _, err := h.Create(first, provider.CreateRequest{}); err != nil ||
 		string(first.Kept()) != "one and two" {
 		t.Errorf("kept %q, %v", first.Kept(), err)
+	}
+	first.Info("it is far-away-word")
+	if out := host.Output(); !strings.Contains(out, "it is ") || strings.Contains(out, "far-away-word") {
+		t.Errorf("an output is no secret of the run: %s", out)
 	}
 	if _, err := h.Update(first, provider.UpdateRequest{}); provider.ClassOf(err) != provider.Terminal {
 		t.Errorf("too much: %v", err)

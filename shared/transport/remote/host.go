@@ -60,7 +60,9 @@ func (h *servedHost) Override(change diff.Change) {
 }
 
 // Keep implements provider.Host: it returns when the engine has stored the state.
-func (h *servedHost) Keep(ctx context.Context, state []byte) error {
+func (h *servedHost) Keep(
+	ctx context.Context, state []byte, outputs map[string]any,
+) error {
 	if len(state) > provider.MaxKept {
 		return provider.Errorf(provider.Terminal,
 			"the handler keeps %d bytes, and %d is the maximum; that is a fault in it", len(state),
@@ -79,7 +81,7 @@ func (h *servedHost) Keep(ctx context.Context, state []byte) error {
 		delete(c.streams, s.id)
 	}()
 	if err := c.w.send(frame{kindKeep,
-		keep{Call: h.call, Item: h.item, Stream: s.id, State: state}}); err != nil {
+		keep{Call: h.call, Item: h.item, Stream: s.id, State: state, Outputs: outputs}}); err != nil {
 		return fault.Wrap(fault.Unavailable, "keep state", err)
 	}
 	select {

@@ -24,7 +24,7 @@ func (c *Conn) keep(m keep) error {
 		err := fault.New(fault.Canceled, "keep state", "the call was given up")
 		var stored error = err
 		if run != nil {
-			stored = run.Keep(m.State)
+			stored = run.KeepWithOutputs(m.State, m.Outputs)
 		}
 		c.mu.Lock()
 		c.keeping--

@@ -19,7 +19,7 @@ import (
 
 // protocol is the version of the frames and of their contents. Two ends with different versions do
 // not communicate.
-const protocol = 3
+const protocol = 4
 
 // hello is the first frame of each end.
 type hello struct {
@@ -179,6 +179,8 @@ type keep struct {
 	Item   int    `cbor:"2,keyasint"`
 	Stream uint64 `cbor:"3,keyasint"`
 	State  []byte `cbor:"4,keyasint,omitempty"`
+	// Outputs are the secret outputs that the handler keeps with the state.
+	Outputs map[string]any `cbor:"5,keyasint,omitempty"`
 }
 
 // open requests the bytes of a file for an item.

@@ -57,6 +57,28 @@ func keptChecks() []check {
 			f.keeps(l, again)
 			f.same(f.kept(id(0)), []state.Kept{again}, "the last one")
 		}},
+		{"Outputs", func(f *fixture) {
+			l := f.lease(f.A, lane, f.HolderA())
+			outputs := func(of ...resource.ID) map[resource.ID]string {
+				got, err := f.B.KeptOutputs(f.ctx, env, of)
+				f.ok(err)
+				return got
+			}
+			f.same(len(outputs(id(0), id(1))), 0, "outputs at first")
+			with := one
+			with.Outputs = "r1"
+			f.keeps(l, with, two)
+			f.same(outputs(id(1), id(0), id(7)), map[resource.ID]string{id(0): "r1"}, "outputs")
+			f.same(f.kept(id(0), id(1)), []state.Kept{with, two}, "states with them")
+			with.Revision = "r3"
+			f.keeps(l, with)
+			f.same(outputs(id(0)), map[resource.ID]string{id(0): "r1"}, "another state, equal outputs")
+			f.keeps(l, one)
+			f.same(len(outputs(id(0))), 0, "outputs of a state without any")
+			f.keeps(l, with)
+			f.commit(state.Commit{Guard: guardOf(l), DropKept: []resource.ID{id(0)}})
+			f.same(len(outputs(id(0))), 0, "outputs of a removed state")
+		}},
 		{"RunningStays", func(f *fixture) {
 			f.commit(state.Commit{Guard: guardOf(f.lease(f.A, state.PlanKey, f.HolderA())),
 				Rows: freshRows(2), Plan: true})

@@ -59,6 +59,14 @@ func (s *statePort) Kept(
 	return read(ctx, s, "Kept", func() ([]state.Kept, error) { return s.to.Kept(ctx, env, ids) })
 }
 
+// KeptOutputs implements state.State.
+func (s *statePort) KeptOutputs(
+	ctx context.Context, env string, ids []resource.ID,
+) (map[resource.ID]string, error) {
+	return read(ctx, s, "KeptOutputs",
+		func() (map[resource.ID]string, error) { return s.to.KeptOutputs(ctx, env, ids) })
+}
+
 // KeptIDs implements state.State.
 func (s *statePort) KeptIDs(ctx context.Context, env string) ([]resource.ID, error) {
 	return read(ctx, s, "KeptIDs",

@@ -94,6 +94,19 @@ func (s *State) Kept(_ context.Context, env string, ids []resource.ID) ([]state.
 	return out, nil
 }
 
+// KeptOutputs implements state.Keeps.
+func (s *State) KeptOutputs(
+	_ context.Context, env string, ids []resource.ID,
+) (map[resource.ID]string, error) {
+	out := map[resource.ID]string{}
+	for _, id := range ids {
+		if k := s.read(env).kept[id]; k.Outputs != "" {
+			out[id] = k.Outputs
+		}
+	}
+	return out, nil
+}
+
 // KeptIDs implements state.Keeps.
 func (s *State) KeptIDs(_ context.Context, env string) ([]resource.ID, error) {
 	return slices.Sorted(maps.Keys(s.read(env).kept)), nil
