@@ -42,7 +42,7 @@ func stepText(w deploy.PlannedChange) string {
 		if f.MayChange {
 			word = "may"
 		}
-		out = append(out, word+" "+f.Fact+" of "+nameOfID(f.Of))
+		out = append(out, word+" "+f.Fact+f.Output+" of "+nameOfID(f.Of))
 	}
 	if w.Failed {
 		out = append(out, "failed")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -241,5 +242,48 @@ func TestOutputsRefused(t *testing.T) {
 	if row.Status() != state.StatusUndefined ||
 		!strings.Contains(row.Why(), `secret output "password" of t::T[a,name=plain]`) {
 		t.Errorf("no kept state: %s, %s", row.Status(), row.Why())
+	}
+}
+
+// TestOutputsInPlans pins what plans say of resources that refer to secret outputs.
+func TestOutputsInPlans(t *testing.T) {
+	t.Parallel()
+	r, h := outputRig(t)
+	*h.password = "marker-password"
+	of := func(value string) *model.Model {
+		return modelOf(using(t, "a", "role", value), using(t, "a", "plain", "one"),
+			using(t, "b", "app", "url=", outputOf("role", "password")),
+			using(t, "c", "both", outputOf("role", "password"), resource.Parameter{Name: "p"}),
+			using(t, "c", "none", outputOf("plain", "password")))
+	}
+	const undefined = "\nboth undefined (parameter \"p\" is not known)"
+	for _, c := range []struct{ why, value, want string }{
+		{"the plan makes all of them", "one", "plain create\nrole create\n" +
+			"app create after password of role\n" +
+			"both undefined (secret output \"password\" of t::T[a,name=role] is not known)\n" +
+			"none create after password of plain"},
+		{"an unchanged resource has kept nothing", "one", "plain none\nrole none\napp none" +
+			undefined + "\nnone undefined (secret output \"password\" of t::T[a,name=plain] is not known)"},
+		{"a resource that changes may keep another output", "two", "plain none\nrole update\n" +
+			"app none may password of role (value may change: secret output \"password\" of " +
+			"t::T[a,name=role] is known after apply)" + undefined +
+			"\nnone undefined (secret output \"password\" of t::T[a,name=plain] is not known)"},
+	} {
+		for _, read := range []bool{false, true} {
+			p := must(r.e.Preview(t.Context(), "e", deploy.Export{Model: of(c.value)},
+				deploy.CompareOptions{Read: read}))(t)
+			var got []string
+			for _, w := range p.Planned {
+				got = append(got, stepText(w))
+			}
+			want := strings.Split(c.want, "\n")
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, read: %v: got %q, want %q", c.why, read, got, want)
+			}
+		}
+		r.export(deploy.Export{Model: of(c.value)})
+		r.drain()
 	}
 }

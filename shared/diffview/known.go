@@ -11,8 +11,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// KnownAfterApply returns planned changes with words in place of desired facts, whose values an
-// apply learns. Other changes stay the same.
+// KnownAfterApply returns planned changes with words in place of desired facts and secret outputs
+// whose values an apply learns. Other changes stay the same.
 func KnownAfterApply(changes map[string]diff.Diff) map[string]diff.Diff {
 	out := maps.Clone(changes)
 	for name, d := range changes {
@@ -73,7 +73,7 @@ func holdsWords(v any) bool {
 	return false
 }
 
-// awaited replaces facts in a value by words. A text of parts on one line becomes its parts, and one
+// awaited replaces facts and secret outputs in a value by words. A text of parts on one line becomes its parts, and one
 // of several lines a text with the words in it.
 func awaited(v any) any {
 	switch v := v.(type) {
@@ -84,8 +84,8 @@ func awaited(v any) any {
 		}
 		return out
 	case map[string]any:
-		if name, of, is := fact(v); is {
-			return words("(known after apply: fact " + name + " of " + of + ")")
+		if what, is := learned(v); is {
+			return words("(known after apply: " + what + ")")
 		}
 		if parts, is := v["text"].([]any); is && len(v) == 1 {
 			return awaitedText(v, parts)
@@ -99,25 +99,31 @@ func awaited(v any) any {
 	return v
 }
 
-// fact recognizes a reference to a fact in its form of documents.
-func fact(v map[string]any) (name, of string, is bool) {
+// learned recognizes a reference to a value that a run learns, in its form of documents: a fact, or a
+// secret output without a version. It returns the name of the value for people.
+func learned(v map[string]any) (what string, is bool) {
+	if source, named := v["secret"].(string); named && len(v) == 1 {
+		o, is := resource.ParseOutput(source)
+		return "secret output " + o.Path + " of " + string(o.Of), is
+	}
 	name, named := v["fact"].(string)
+	of := ""
 	switch id := v["of"].(type) {
 	case string:
 		of = id
 	case resource.ID:
 		of = string(id)
 	}
-	return name, of, named && of != "" && len(v) == 2
+	return "fact " + name + " of " + of, named && of != "" && len(v) == 2
 }
 
-// awaitedText replaces facts in a text of parts; v is the whole value.
+// awaitedText replaces them in a text of parts; v is the whole value.
 func awaitedText(v map[string]any, parts []any) any {
 	waits, several := false, false
 	for _, p := range parts {
 		switch p := p.(type) {
 		case map[string]any:
-			_, _, is := fact(p)
+			_, is := learned(p)
 			waits = waits || is
 		case string:
 			several = several || severalLines(p)

@@ -21,6 +21,10 @@ func TestKnownAfterApply(t *testing.T) {
 		"Secret": {diff.Diff{Desired: map[string]any{"text": []any{
 			map[string]any{"secret": "env:A"}, "@", ip}}},
 			"a: {\"secret\":\"env:A\"} \"@\" " + words + "\n"},
+		"Output": {diff.Diff{Desired: map[string]any{"secret": "output:sql::Role[db,name=app]#pw"}},
+			"a: (known after apply: secret output pw of sql::Role[db,name=app])\n"},
+		"KnownOutput": {diff.Diff{Desired: map[string]any{"secret": "output:sql::Role[db,name=app]#pw",
+			"version": "1"}}, "a: {\"secret\":\"output:sql::Role[db,name=app]#pw\",\"version\":\"1\"}\n"},
 		"Deep": {diff.Diff{Desired: map[string]any{"v": []any{map[string]any{"w": ip}}}},
 			"a: {\"v\":[{\"w\":" + words + "}]}\n"},
 		"Lines": {diff.Diff{Current: "one\nip: 1.2.3.4\n", Desired: map[string]any{

@@ -12,20 +12,31 @@ import (
 	"southbound/shared/resource"
 )
 
-// AwaitedFact is a fact whose value an apply may learn; see docs/design/preview.md.
+// AwaitedFact is a fact, or a secret output, whose value an apply may learn; see
+// docs/design/preview.md.
 type AwaitedFact struct {
-	Attribute string      `json:"attribute" doc:"attribute that refers to the fact"`
-	Fact      string      `json:"fact"`
-	Of        resource.ID `json:"of" doc:"resource whose run reports the fact"`
+	Attribute string      `json:"attribute" doc:"attribute that refers to the value"`
+	Fact      string      `json:"fact,omitempty" doc:"name of the fact"`
+	Output    string      `json:"output,omitempty" doc:"path of the secret output, if it is one"`
+	Of        resource.ID `json:"of" doc:"resource whose run reports the fact or keeps the output"`
 	// MayChange means that the attribute has a value, and that the apply may give it another one.
-	MayChange bool `json:"may_change,omitempty" doc:"the fact is known, and may have another value after the apply"`
+	MayChange bool `json:"may_change,omitempty" doc:"the value is known, and may be another one after the apply"`
+}
+
+// String names the fact or the secret output for people.
+func (f AwaitedFact) String() string {
+	if f.Output != "" {
+		return fmt.Sprintf("secret output %q of %s", f.Output, f.Of)
+	}
+	return fmt.Sprintf("fact %q of %s", f.Fact, f.Of)
 }
 
 // maxAfter is the maximum number of changes that a planned change names as preceding it.
 const maxAfter = 5
 
-// Awaits returns the facts to which attributes refer, in order of attribute. only is false if the
-// attributes also refer to a value that no run learns: a parameter, or a value of a model.
+// Awaits returns the facts and the secret outputs without a version to which attributes refer, in
+// order of attribute. only is false if the attributes also refer to a value that no run learns: a
+// parameter, or a value of a model.
 func Awaits(attributes map[string]any) (facts []AwaitedFact, only bool) {
 	only = true
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
@@ -33,6 +44,10 @@ func Awaits(attributes map[string]any) (facts []AwaitedFact, only bool) {
 			switch ref := ref.(type) {
 			case resource.Fact:
 				facts = append(facts, AwaitedFact{Attribute: name, Fact: ref.Name, Of: ref.Of})
+			case resource.Secret:
+				if o, awaited := ref.Await(); awaited {
+					facts = append(facts, AwaitedFact{Attribute: name, Output: o.Path, Of: o.Of})
+				}
 			case resource.Parameter:
 				only = false
 			}
@@ -86,8 +101,7 @@ func MayChangeText(facts []AwaitedFact) string {
 		switch {
 		case !f.MayChange:
 		case first == "":
-			first = fmt.Sprintf("%s may change: fact %q of %s is %s", f.Attribute, f.Fact, f.Of,
-				knownAfterApply)
+			first = fmt.Sprintf("%s may change: %s is %s", f.Attribute, f, knownAfterApply)
 		default:
 			more++
 		}
@@ -171,7 +185,7 @@ func (w *waiting) one(n int32, one pair, add func(was, now *state.Row) error) er
 		}
 		facts, only := Awaits(res.Attributes)
 		runs = only && !one.now.Removing && !slices.ContainsFunc(facts, func(f AwaitedFact) bool {
-			return !w.learns(f.Of)
+			return !w.learns(f)
 		})
 	}
 	w.known[one.now.ID] = runs
@@ -184,10 +198,10 @@ func (w *waiting) one(n int32, one pair, add func(was, now *state.Row) error) er
 	return err
 }
 
-// learns reports whether an apply of the plan may learn further facts of a resource: it creates or
-// updates the thing, or is the first to ask for facts.
-func (w *waiting) learns(of resource.ID) bool {
-	row, planned := w.s.rows[of], w.acts[of]
+// learns reports whether an apply of the plan may learn a fact or a secret output: it creates or
+// updates the thing of the resource, or is the first to ask for its facts.
+func (w *waiting) learns(f AwaitedFact) bool {
+	row, planned := w.s.rows[f.Of], w.acts[f.Of]
 	if row == nil || row.Removing || planned.Failed || planned.Rechecked {
 		return false
 	}
@@ -195,7 +209,7 @@ func (w *waiting) learns(of resource.ID) bool {
 	case "create", "update":
 		return true
 	case "none":
-		return row.WantFacts() && row.FactsRead == 0 && row.Runnable()
+		return f.Output == "" && row.WantFacts() && row.FactsRead == 0 && row.Runnable()
 	}
 	return false
 }
