@@ -19,12 +19,17 @@ type keepingHandler struct{ handler }
 // Keeps implements provider.Keeper.
 func (keepingHandler) Keeps(provider.Resource) bool { return true }
 
-// Read implements provider.Handler.
+// Read implements provider.Handler. The run of a purged resource whose object does not exist ends
+// with a commit that removes the state, as after Delete.
 func (h keepingHandler) Read(
 	c *provider.Context, req provider.ReadRequest,
 ) (provider.Observation, error) {
 	checkState(h.r, h.r.sched.cur, req.Resource.ID, string(c.Kept()))
-	return h.handler.Read(c, req)
+	out, err := h.handler.Read(c, req)
+	if err == nil && !out.Exists && req.Resource.Purged && !c.DryRun() {
+		h.r.books.mayKeep(req.Resource.ID, "")
+	}
+	return out, err
 }
 
 // Create implements provider.Handler.

@@ -204,7 +204,8 @@ func checkAllDone(r *run, t *task, book *exportBook, out *state.Committed) {
 		// the value of a dependant may have to be known first
 		case row != nil && row.Removing && w.Action == "delete":
 		// it runs after a run of this plan has learned the fact
-		case row != nil && row.Lacking() && w.Action != "orphan":
+		case row != nil && w.Action != "orphan" &&
+			(row.Undefined() && len(w.KnownAfter) > 0 || row.Block() == state.BlockedYes):
 		case row == nil:
 			r.violate("kept", "%s leaves out %s, of which its plan says %s", t.name, id, w.Action)
 		case w.Action == "orphan" && !row.Orphaned, w.Action == "delete" && row.Orphaned,

@@ -80,14 +80,15 @@ func campaign(t *testing.T, first, n uint64, ran func(*Result)) {
 func TestOnceBlamed(t *testing.T) {
 	t.Parallel()
 	for why, seed := range map[string]uint64{
-		"what a plan says to delete is gone before its export has written":    41009014,
-		"a value changes of what is gone and required by what is targeted":    44002904,
-		"what is to be deleted was found to be gone by a comparison before":   41014863,
-		"what was only compared, and found to be gone, is to be deleted":      810000659,
-		"a resource runs between a purge and the event of the purge":          200042,
-		"a lane is taken over, and what it lost is run where it was moved":    850036287,
-		"what was read from a list is recorded twice, with what is next":      850042556,
-		"the event of a purge is stored before its row, which is in conflict": 908605,
+		"what a plan says to delete is gone before its export has written":          41009014,
+		"a value changes of what is gone and required by what is targeted":          44002904,
+		"what is to be deleted was found to be gone by a comparison before":         41014863,
+		"what was only compared, and found to be gone, is to be deleted":            810000659,
+		"a resource runs between a purge and the event of the purge":                200042,
+		"a lane is taken over, and what it lost is run where it was moved":          850036287,
+		"what was read from a list is recorded twice, with what is next":            850042556,
+		"the event of a purge is stored before its row, which is in conflict":       908605,
+		"the object of a resource that keeps state is gone when it is to be purged": 1717,
 	} {
 		t.Run(why, func(t *testing.T) { holds(t, Draw(seed)) })
 	}
