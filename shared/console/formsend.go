@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"southbound/shared/console/form"
-	"southbound/shared/deploy"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/service/inventory"
@@ -111,11 +110,8 @@ func (p *formPage) effect(ctx context.Context, d orders.Draft) {
 			e.More = "and " + plural(len(got.Resources)-i, "more resource")
 			break
 		}
-		l := &got.Resources[i]
-		e.Planned = append(e.Planned, p.r.plannedRow(&deploy.PlannedChange{ID: l.ID, Action: l.Action,
-			Changes: l.Changes, Replace: l.Replace, CreateFirst: l.CreateFirst, Deletes: l.Deletes, Reason: l.Reason, Failed: l.Failed,
-			ReloadFor: l.ReloadFor, MovedFrom: l.MovedFrom, Rechecked: l.Rechecked, After: l.After,
-			KnownAfter: l.KnownAfter}, false))
+		planned := got.Resources[i].Planned()
+		e.Planned = append(e.Planned, p.r.plannedRow(&planned, false))
 	}
 	p.d.Effect = e
 }

@@ -45,6 +45,14 @@ func PlanLineOf(w *deploy.PlannedChange) PlanLine {
 	return l
 }
 
+// Planned returns the change of a line: the reverse of PlanLineOf.
+func (l *PlanLine) Planned() deploy.PlannedChange {
+	return deploy.PlannedChange{ID: l.ID, Action: l.Action, Changes: l.Changes, Replace: l.Replace,
+		CreateFirst: l.CreateFirst, Deletes: l.Deletes, Reason: l.Reason, Failed: l.Failed,
+		ReloadFor: l.ReloadFor, MovedFrom: l.MovedFrom, Rechecked: l.Rechecked, After: l.After,
+		KnownAfter: l.KnownAfter}
+}
+
 // Word describes the planned change in one word.
 func (l *PlanLine) Word() string {
 	switch {

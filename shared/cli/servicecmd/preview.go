@@ -103,7 +103,7 @@ func sameJSON(a, b any) bool {
 func showLines(c *output.Console, lines []api.PlanLine) {
 	var planned []deploy.PlannedChange
 	for i := range lines {
-		planned = append(planned, changeOf(&lines[i]))
+		planned = append(planned, lines[i].Planned())
 	}
 	if len(planned) == 0 {
 		c.Printf("no resource changes\n")
@@ -111,14 +111,4 @@ func showLines(c *output.Console, lines []api.PlanLine) {
 	}
 	output.ShowSteps(c, planned)
 	c.Printf("%s\n", output.PlanText(api.SummaryOf(planned)))
-}
-
-// changeOf returns the step of a line.
-func changeOf(l *api.PlanLine) deploy.PlannedChange {
-	return deploy.PlannedChange{
-		ID: l.ID, Action: l.Action, Changes: l.Changes, Replace: l.Replace, Deletes: l.Deletes,
-		CreateFirst: l.CreateFirst,
-		Reason:      l.Reason, Failed: l.Failed, ReloadFor: l.ReloadFor, MovedFrom: l.MovedFrom,
-		Rechecked: l.Rechecked, After: l.After, KnownAfter: l.KnownAfter,
-	}
 }
