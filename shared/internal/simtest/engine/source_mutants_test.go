@@ -28,9 +28,9 @@ type sourceMutant struct {
 func sourceMutants() []sourceMutant {
 	return []sourceMutant{
 		{"FactsOrderNothing", "a reference to a fact is no requirement", "model/relate.go",
-			"for _, f := range r.Facts() {\n\t\tto :=",
+			"for _, f := range r.Facts() {\n\t\trequire(",
 			"for _, f := range r.Facts() {\n\t\tif mutating(\"FactsOrderNothing\") {\n\t\t\tbreak\n" +
-				"\t\t}\n\t\tto :=", "V1", "facts", 100},
+				"\t\t}\n\t\trequire(", "V1", "facts", 100},
 		{"FactsReadOnce", "a run reads the facts of its resource only if somebody waits for them",
 			"lane/group.go", "Facts: c.row.AskedForFacts(),",
 			`Facts: c.row.AskedForFacts() && (c.row.WantFacts() || !mutating("FactsReadOnce")),`,
