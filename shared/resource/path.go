@@ -57,12 +57,11 @@ func (p Path) String() string {
 	return strings.Join(out, "/")
 }
 
-// In returns the value to which the path leads. v is the value at the first from segments of the
-// path, which only messages show. If the path leads nowhere, In returns fault.NotFound; it names the
-// first segment that does not fit. The error shows names of members, and no values.
-func (p Path) In(v any, from int) (any, error) {
-	for i := from; i < len(p); i++ {
-		step := p[i]
+// In returns the value to which the path leads from v. If the path leads nowhere, In returns
+// fault.NotFound; it names the first segment that does not fit. The error shows names of members, and
+// no values.
+func (p Path) In(v any) (any, error) {
+	for i, step := range p {
 		switch in := v.(type) {
 		case map[string]any:
 			next, is := in[step]
@@ -78,8 +77,8 @@ func (p Path) In(v any, from int) (any, error) {
 				return nil, fault.New(fault.NotFound, "", "%s is a list, and %q is no position in it",
 					p.at(i), step).WithHint("write a position, counted from 0")
 			case n >= len(in):
-				return nil, fault.New(fault.NotFound, "", "%s has %d items, and none at position %d",
-					p.at(i), len(in), n).WithHint("write a position that exists, counted from 0")
+				return nil, fault.New(fault.NotFound, "", "%s has no position %d: its length is %d",
+					p.at(i), n, len(in)).WithHint("write a position below its length, counted from 0")
 			}
 			v = in[n]
 		default:
@@ -128,24 +127,3 @@ func scalarKind(v any) string {
 	}
 	return kindOf(v)
 }
-
-// FactAt returns a reference to a fact or, with further segments, to a value in it.
-func FactAt(of ID, name string, path ...string) Fact {
-	return Fact{Name: append(Path{name}, path...).String(), Of: of}
-}
-
-// Path returns the name of the fact, unescaped, and the path into its value behind it. Text that is
-// no path is the name of a fact as it stands.
-func (f Fact) Path() Path {
-	p, err := ParsePath(f.Name)
-	if err != nil || len(p) == 0 {
-		return Path{f.Name}
-	}
-	return p
-}
-
-// Key returns the name under which the fact is stored.
-func (f Fact) Key() string { return f.Path()[0] }
-
-// In returns the part of the fact's value to which f refers. See Path.In.
-func (f Fact) In(value any) (any, error) { return f.Path().In(value, 1) }

@@ -36,7 +36,7 @@ func TestPathIn(t *testing.T) {
 		{path: "port", problem: `the value has no member "port"`, hint: `"a/b", "big", "endpoints"`},
 		{path: "endpoints/0/prt", problem: `"endpoints/0" has no member "prt"`, hint: `"host", "port"`},
 		{path: "none/x", problem: `"none" has no member "x"`, hint: "has none"},
-		{path: "endpoints/1", problem: `"endpoints" has 1 items, and none at position 1`},
+		{path: "endpoints/1", problem: `"endpoints" has no position 1: its length is 1`},
 		{path: "endpoints/-1", problem: `"endpoints" is a list, and "-1" is no position in it`},
 		{path: "endpoints/00", problem: `"endpoints" is a list, and "00" is no position in it`},
 		{path: "endpoints/-", problem: `"endpoints" is a list, and "-" is no position in it`},
@@ -55,7 +55,7 @@ func TestPathIn(t *testing.T) {
 			t.Errorf("%q: parsed as %q, %v", c.path, p, err)
 			continue
 		}
-		got, err := p.In(value, 0)
+		got, err := p.In(value)
 		if c.problem == "" {
 			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("%q leads to %v, %v, want %v", c.path, got, err, c.want)
@@ -87,29 +87,6 @@ func TestPathsThatAreNone(t *testing.T) {
 	}
 }
 
-// TestFactPath pins the name of the fact in a reference, and the path behind it.
-func TestFactPath(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]resource.Path{
-		"ip":            {"ip"},
-		"endpoints/0":   {"endpoints", "0"},
-		"a~1b/c":        {"a/b", "c"},
-		"not~a~pointer": {"not~a~pointer"}, // stored before paths existed
-	} {
-		f := resource.Fact{Name: name, Of: "std::Null[a,name=x]"}
-		if got := f.Path(); !reflect.DeepEqual(got, want) || f.Key() != want[0] {
-			t.Errorf("%q: %q, want %q", name, got, want)
-		}
-		if again := resource.FactAt(f.Of, want[0], want[1:]...); name != "not~a~pointer" && again != f {
-			t.Errorf("%q: FactAt returns %q", name, again)
-		}
-	}
-	_, err := resource.Fact{Name: "endpoints/0"}.In("text")
-	if err == nil || !strings.Contains(err.Error(), `"endpoints" is a text, so "0" leads nowhere`) {
-		t.Errorf("a path through a text: %v", err)
-	}
-}
-
 // FuzzPath checks that parsing inverts the text of a path, and that no path panics.
 func FuzzPath(f *testing.F) {
 	for _, s := range []string{"", "a", "a/0/b", "~0", "~1/~01", "a//", "~", "/", "0/-1"} {
@@ -128,7 +105,7 @@ func FuzzPath(f *testing.F) {
 		if err != nil || p.String() != text || !reflect.DeepEqual(again, p) {
 			t.Errorf("%q: %q, again %q, %v", text, p, again, err)
 		}
-		if _, err := p.In(value, 0); err != nil && (fault.KindOf(err) != fault.NotFound ||
+		if _, err := p.In(value); err != nil && (fault.KindOf(err) != fault.NotFound ||
 			fault.HintOf(err) == "") {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -90,7 +90,7 @@ func output(
 	if err != nil {
 		return "", fault.New(fault.Damaged, what, "the kept outputs cannot be read")
 	}
-	v, err := path.In(all, 0)
+	v, err := path.In(all)
 	if err != nil {
 		return "", fault.Wrap(fault.NotFound, what, err)
 	}
