@@ -12,7 +12,7 @@ import (
 )
 
 // TestFirstExport: pages that show nothing yet become the overview and the lists when the first
-// version is exported, keep what is half typed, and say when they are not current.
+// version is exported, keep half-typed text, and say when they are not current.
 func TestFirstExport(t *testing.T) {
 	t.Parallel()
 	w := consoletest.Open(t, handlers.All())

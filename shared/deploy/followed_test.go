@@ -53,8 +53,8 @@ func stepText(w deploy.PlannedChange) string {
 	return strings.Join(out, " ")
 }
 
-// TestKnownAfterApply pins what plans say of resources that lack facts, and that an apply then does
-// so: what is known after the apply is deployed by it, and nothing else that is undefined is.
+// TestKnownAfterApply pins the planned changes of resources that lack facts, and that an apply makes
+// them: it deploys each resource whose facts it learns, and no other undefined one.
 func TestKnownAfterApply(t *testing.T) {
 	t.Parallel()
 	purged := func(r resource.Resource) resource.Resource { r.Purged = true; return r }
@@ -244,8 +244,8 @@ func (a author) withFacts(m func() *model.Model) func() *model.Model {
 	}
 }
 
-// TestFactsPlanIsWhatApplyDoes compares, over random models with facts and drift, what a plan says
-// with what an apply then does: it makes what is to be created, it changes nothing that was not
+// TestFactsPlanIsWhatApplyDoes compares, over random models with facts and drift, the changes of a
+// plan with those of the apply after it: it makes what is to be created, it changes nothing that was not
 // said, and exactly what the plan calls undefined stays so.
 func TestFactsPlanIsWhatApplyDoes(t *testing.T) {
 	t.Parallel()

@@ -199,7 +199,7 @@ func TestOutputsAfterCrash(t *testing.T) {
 	}
 }
 
-// TestOutputsRefused pins what is said of references to outputs that cannot be resolved.
+// TestOutputsRefused pins the errors of references to outputs that cannot be resolved.
 func TestOutputsRefused(t *testing.T) {
 	t.Parallel()
 	r, h := outputRig(t)
@@ -245,7 +245,7 @@ func TestOutputsRefused(t *testing.T) {
 	}
 }
 
-// TestOutputsInPlans pins what plans say of resources that refer to secret outputs.
+// TestOutputsInPlans pins the planned changes of resources that refer to secret outputs.
 func TestOutputsInPlans(t *testing.T) {
 	t.Parallel()
 	r, h := outputRig(t)

@@ -30,7 +30,7 @@ func TestCreateBeforeDestroy(t *testing.T) {
 		{"the new one first", true, "", "create, delete d1", in("b", true), ""},
 		{"the old one first", false, "", "delete d1, create", in("b", false), ""},
 		{"the order alone is no difference", true, "", "create, delete d1", in("b", false), ""},
-		{"what was replaced is deleted, whatever the order is now", true, "create", "create",
+		{"the replaced thing is deleted, also if the order has changed since", true, "create", "create",
 			in("b", false), "delete d1"},
 		{"both are deleted before the next one is made", true, "create", "create", in("c", false),
 			"delete d2, create, delete d1"},

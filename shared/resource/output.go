@@ -65,7 +65,7 @@ func checkOutput(rest string) (hint string) {
 	return ""
 }
 
-// coversOutput is the rule for outputs: an item allows itself, and what is below it behind "/".
+// coversOutput is the rule for outputs: an item allows itself, and the paths below it behind "/".
 func coversOutput(item, _, rest string) bool {
 	return strings.Contains(item, "]#") && below(item, rest, "")
 }

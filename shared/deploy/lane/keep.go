@@ -50,8 +50,8 @@ func (o *outputs) take() []state.Outbox {
 	return out
 }
 
-// followOutputs returns the outbox entry of a kept state with other secret outputs than before: resources
-// that refer to them get the new version.
+// followOutputs returns the outbox entry of a kept state with other secret outputs than before:
+// resources that refer to them get the new version.
 func followOutputs(k state.Kept, at time.Time) []state.Outbox {
 	if k.Outputs == "" || k.Outputs != k.Revision {
 		return nil

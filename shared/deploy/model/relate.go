@@ -11,8 +11,8 @@ import (
 )
 
 // Relate adds the relations that follow from the types of resources and from references to facts and
-// secret outputs, if both ends are among them, and sorts requirements. byID holds their indexes. Through a relation, a resource is notified of
-// the changes of the other resource only. Authors decide whether other dependants are notified of
+// secret outputs, if both ends are among them, and sorts requirements. byID holds their indexes.
+// Through a relation, a resource is notified of the changes of the other resource only. Authors decide whether other dependants are notified of
 // them (send_event), and whether a resource is notified of any changes (receive_events).
 // Subscriptions are computed again each time, since resources may come from an earlier version.
 func (c *Checker) Relate(resources []resource.Resource, byID map[resource.ID]int) {
@@ -117,7 +117,8 @@ func (c *Checker) RequiresByType(a, b *resource.Resource) bool {
 }
 
 // byNature returns text for a hint: the requirements of a cycle that follow from a type or from a
-// reference to a fact or a secret output, so that no author has to have written them; "" if there are none.
+// reference to a fact or a secret output, so that no author has to have written them; "" if there
+// are none.
 func byNature(c *Checker, resources []resource.Resource, cycle []int32) string {
 	var out []string
 	for i, n := range cycle {

@@ -12,9 +12,10 @@ import (
 )
 
 // A version holds a reference to a parameter if its value was unknown when the version was stored, and
-// every reference to a fact or a secret output: see docs/design/facts.md. A resource that refers to an unknown value is
-// undefined, whatever it was before. If the value became known later, the row has it, and the version
-// still does not. If the value is forgotten again, the row keeps it until the next export.
+// every reference to a fact or a secret output: see docs/design/facts.md. A resource that refers to an
+// unknown value is undefined, also if it was deployed before. If the value became known later, the row
+// has it, and the version still does not. If the value is forgotten again, the row keeps it until the
+// next export.
 
 // lost returns the resources of entries whose rows have another intent than the entry has with the
 // values that are known now: a value was forgotten, or a change of a fact was not followed. No other
