@@ -34,10 +34,10 @@ func (p Plain) Encode() []byte {
 // DecodePlain reverses Encode. The result shares the bytes of b.
 func DecodePlain(b []byte) (Plain, error) {
 	n, head := binary.Uvarint(b)
-	if head <= 0 || n > uint64(len(b)-head) { //nolint:gosec // head is at most the length
+	if head <= 0 || n > uint64(len(b)-head) {
 		return Plain{}, fault.New(fault.Damaged, "read kept state", "the opened state is damaged")
 	}
-	at := head + int(n) //nolint:gosec // at most the length
+	at := head + int(n)
 	return Plain{Outputs: b[head:at:at], State: b[at:]}, nil
 }
 
