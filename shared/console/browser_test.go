@@ -228,8 +228,6 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	x.Type("?")
-	x.Until(`location.pathname.endsWith("/about")`)
-	if !strings.Contains(x.Text(), "next row") {
-		t.Error(x.Text())
-	}
+	// the path changes before the page has its text
+	x.Until(`location.pathname.endsWith("/about") && document.body?.innerText.includes("next row")`)
 }
