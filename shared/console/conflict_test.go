@@ -123,7 +123,7 @@ func TestOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]string{
-		"service=customer&q=ac":   `[{"value":"` + acme.ID + `","label":"acme (up)"}]`,
+		"service=customer&q=acm":  `[{"value":"` + acme.ID + `","label":"acme (up)"}]`,
 		"parameter=colors&q=GREE": `[{"value":"green","label":"green"}]`,
 		"parameter=none&q=x":      `[]`,
 	} {
