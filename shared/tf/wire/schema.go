@@ -1,0 +1,154 @@
+// Package wire speaks the protocol of Terraform providers, versions 5 and 6, as a client.
+//
+// Values travel as encoded bytes (DynamicValue); the package does not interpret them. See
+// docs/design/terraform.md.
+package wire
+
+// Protocol is the version of the protocol that a provider speaks.
+type Protocol int
+
+// The versions of the protocol.
+const (
+	Protocol5 Protocol = 5
+	Protocol6 Protocol = 6
+)
+
+// DynamicValue is an encoded value of a type of the schema. A provider sends either form.
+type DynamicValue struct {
+	Msgpack []byte
+	JSON    []byte
+}
+
+// Schemas holds the schemas of a provider.
+type Schemas struct {
+	Provider     Schema
+	ProviderMeta *Schema           // nil: none
+	Resources    map[string]Schema // by the provider's name of the type, such as "random_pet"
+	DataSources  map[string]Schema
+	Ephemeral    map[string]Schema
+	Lists        map[string]Schema
+	Functions    []string // names only, sorted
+	Capabilities Capabilities
+}
+
+// Capabilities are the optional features of a provider.
+type Capabilities struct {
+	PlanDestroy    bool // the provider expects a plan before a delete
+	SchemaOptional bool // the provider serves calls before it was asked for its schemas
+	MoveState      bool // the provider implements MoveResourceState
+	GenerateConfig bool // the provider implements GenerateResourceConfig
+}
+
+// Schema describes a configuration: of a provider, a resource type or a data source.
+type Schema struct {
+	Version int64 // of the stored state
+	Block   Block
+}
+
+// Block is a group of attributes and nested blocks.
+type Block struct {
+	Attributes         []Attribute
+	Blocks             []NestedBlock
+	Description        string
+	Markdown           bool // the description is Markdown, else plain text
+	Deprecated         bool
+	DeprecationMessage string
+}
+
+// Attribute is one attribute. Exactly one of Type and Nested is set.
+type Attribute struct {
+	Name               string
+	Type               []byte  // the type as JSON, such as "string" in quotes or ["list","string"]
+	Nested             *Object // nested attributes, which only version 6 has; nil: none
+	Description        string
+	Markdown           bool // the description is Markdown, else plain text
+	Required           bool
+	Optional           bool
+	Computed           bool
+	Sensitive          bool
+	WriteOnly          bool
+	Deprecated         bool
+	DeprecationMessage string
+}
+
+// Object is the type of nested attributes.
+type Object struct {
+	Attributes []Attribute
+	Nesting    Nesting // never NestingGroup
+}
+
+// NestedBlock is a block that a block contains.
+type NestedBlock struct {
+	Name     string
+	Block    Block
+	Nesting  Nesting
+	MinItems int64
+	MaxItems int64 // 0: no limit
+}
+
+// Nesting states how nested blocks and attributes are collected.
+type Nesting int
+
+// The values of Nesting, with the numbers of the protocol.
+const (
+	NestingInvalid Nesting = 0
+	NestingSingle  Nesting = 1
+	NestingList    Nesting = 2
+	NestingSet     Nesting = 3
+	NestingMap     Nesting = 4
+	NestingGroup   Nesting = 5 // as NestingSingle, but never null
+)
+
+// Severity is the weight of a diagnostic.
+type Severity int
+
+// The values of Severity, with the numbers of the protocol.
+const (
+	SeverityInvalid Severity = 0
+	SeverityError   Severity = 1
+	SeverityWarning Severity = 2
+)
+
+// Diagnostic is an error or a warning of a provider.
+type Diagnostic struct {
+	Severity Severity
+	Summary  string
+	Detail   string
+	Path     Path // nil: the whole object
+}
+
+// Path leads to an attribute or an element within a value.
+type Path []Step
+
+// Step is one step of a Path. Kind selects the field that counts.
+type Step struct {
+	Kind StepKind
+	Name string // of an attribute, or the key of an element
+	At   int64  // position of an element
+}
+
+// StepKind is the kind of a step.
+type StepKind int
+
+// The kinds of steps.
+const (
+	StepAttribute StepKind = iota
+	StepKey
+	StepIndex
+	StepUnknown // a selector that this client does not know; the path ends here
+)
+
+// IdentitySchema describes the identity of a resource type, by which it can be imported.
+type IdentitySchema struct {
+	Version    int64
+	Attributes []IdentityAttribute
+}
+
+// IdentityAttribute is one attribute of an identity.
+type IdentityAttribute struct {
+	Name              string
+	Type              []byte // as Attribute.Type
+	RequiredForImport bool
+	OptionalForImport bool
+	Description       string
+}
