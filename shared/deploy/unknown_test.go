@@ -2,12 +2,14 @@ package deploy_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/local"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -246,4 +248,76 @@ func TestUnknownBehindWhatIsForgotten(t *testing.T) {
 		t.Error("a is still there")
 	}
 	r.want("c", state.StatusDeployed)
+}
+
+// countsRows is a home that counts the rows that are read.
+type countsRows struct {
+	*local.Home
+	read int
+}
+
+func (s *countsRows) counted(rows []state.Row, err error) ([]state.Row, error) {
+	s.read += len(rows)
+	return rows, err
+}
+
+func (s *countsRows) ScanRows(ctx context.Context, env string, after resource.ID, n int) ([]state.Row, error) {
+	return s.counted(s.Home.ScanRows(ctx, env, after, n))
+}
+
+func (s *countsRows) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
+	return s.counted(s.Home.Rows(ctx, env, ids))
+}
+
+func (s *countsRows) FindRows(ctx context.Context, env string, q state.RowQuery) (state.RowPage, error) {
+	page, err := s.Home.FindRows(ctx, env, q)
+	s.read += len(page.Rows)
+	return page, err
+}
+
+// TestParameterReadsUndefinedRows pins that to set a parameter reads the undefined rows and their
+// dependants, and resolves those that refer to it, whatever number of resources there is.
+func TestParameterReadsUndefinedRows(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	rs := []resource.Resource{valued("p", resource.Parameter{Name: "p"}), res("needs<p"),
+		valued("q", resource.Parameter{Name: "q"}),
+		valued("both", resource.Parameter{Name: "p"})}
+	rs[3].Attributes["note"] = resource.Parameter{Name: "q"}
+	for i := range 200 {
+		rs = append(rs, res(fmt.Sprint("r", i)))
+	}
+	r.release(rs...)
+	config, store := r.e.Config, &countsRows{Home: r.home}
+	config.State = store
+	e := deploy.New(config)
+	for _, c := range []struct {
+		name, value string
+		most        int
+		want        map[string]state.Status
+	}{
+		{"other", "1", 3, map[string]state.Status{"p": state.StatusUndefined, "needs": state.StatusBlocked}},
+		{"p", "2", 3 + 1, map[string]state.Status{"p": state.StatusAvailable, "needs": state.StatusAvailable,
+			"q": state.StatusUndefined, "both": state.StatusUndefined}},
+		{"q", "3", 2, map[string]state.Status{"q": state.StatusAvailable, "both": state.StatusAvailable}},
+		{"q", "4", 0, map[string]state.Status{"q": state.StatusAvailable}},
+	} {
+		store.read = 0
+		if err := e.SetParameters(t.Context(), "e", state.Parameter{Name: c.name, Value: c.value,
+			Source: "user"}); err != nil {
+			t.Fatal(err)
+		}
+		if store.read > c.most {
+			t.Errorf("%s: %d rows were read, more than %d", c.name, store.read, c.most)
+		}
+		for name, status := range c.want {
+			r.want(name, status)
+		}
+	}
+	r.drain()
+	for name, value := range map[string]string{"p": "2", "q": "3", "both": "2"} {
+		if r.w.things[name] != value {
+			t.Errorf("%s is %q, want %q", name, r.w.things[name], value)
+		}
+	}
 }

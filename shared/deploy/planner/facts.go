@@ -100,10 +100,7 @@ func (p *resolver) awaitedFacts(ctx context.Context, want map[resource.ID]bool) 
 	if len(fresh) == 0 {
 		return nil
 	}
-	if n, err := lacking(ctx, p.planning); err != nil || n == 0 {
-		return err
-	}
-	return p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {
+	return p.eachUndefined(ctx, func(row *state.Row) error {
 		if p.rows[row.ID] != nil {
 			return nil
 		}
@@ -120,10 +117,21 @@ func (p *resolver) awaitedFacts(ctx context.Context, want map[resource.ID]bool) 
 	})
 }
 
-// resolveAgain resolves the references of all undefined rows again, and those of the dependants of
-// resources whose facts have changed. It schedules rows that no longer lack a value, and rows that
-// get another value.
-func (p *resolver) resolveAgain(ctx context.Context, changed []resource.ID) error {
+// eachUndefined calls f for every stored row that is undefined, and reads no others.
+func (p *resolver) eachUndefined(ctx context.Context, f func(*state.Row) error) error {
+	if n, err := countRows(ctx, p.planning, state.StatusUndefined); err != nil || n == 0 {
+		return err
+	}
+	return p.pl.Client.EachFound(ctx, p.env.Name,
+		state.Filter{Statuses: []state.Status{state.StatusUndefined}}, f)
+}
+
+// resolveAgain resolves the references of undefined rows again, and those of the dependants of
+// resources whose facts have changed: of rows that refer to one of some parameters and facts (nil:
+// of all). It schedules rows that no longer lack a value, and rows that get another value.
+func (p *resolver) resolveAgain(
+	ctx context.Context, changed []resource.ID, about map[state.ParameterKey]bool,
+) error {
 	graph, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 	if err != nil {
 		return err
@@ -132,8 +140,10 @@ func (p *resolver) resolveAgain(ctx context.Context, changed []resource.ID) erro
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read agents", err)
 	}
-	open := &openRows{of: map[resource.ID]*resource.Resource{}}
-	if err := p.undefined(ctx, open); err != nil {
+	open := &openRows{of: map[resource.ID]*resource.Resource{}, about: about}
+	if err := p.eachUndefined(ctx, func(row *state.Row) error {
+		return open.add(p.planned(row))
+	}); err != nil {
 		return err
 	}
 	if err := p.followers(ctx, graph, changed, open); err != nil {
@@ -162,9 +172,13 @@ type openRows struct {
 	rows []*state.Row
 	of   map[resource.ID]*resource.Resource // their resources, as a version has them
 	refs []any
+	// about are the parameters and facts of which a row has to refer to one; nil: to any value that
+	// may be unknown
+	about map[state.ParameterKey]bool
 }
 
-// add adds a row unless it is there already, or has no reference to a parameter or a fact.
+// add adds a row unless it is there already, refers to no value that may be unknown, or to none of
+// about.
 func (o *openRows) add(row *state.Row) error {
 	if row.Orphaned || row.Removing || row.Damaged() || o.of[row.ID] != nil {
 		return nil
@@ -173,24 +187,24 @@ func (o *openRows) add(row *state.Row) error {
 	if err != nil {
 		return fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
 	}
-	if res = res.Written(); len(model.Missing(res.Attributes)) > 0 {
+	res = res.Written()
+	if refs := resource.References(res.Attributes); len(model.Missing(res.Attributes)) > 0 &&
+		(o.about == nil || slices.ContainsFunc(refs, o.concerns)) {
 		o.rows, o.of[row.ID] = append(o.rows, row), res
-		o.refs = append(o.refs, resource.References(res.Attributes)...)
+		o.refs = append(o.refs, refs...)
 	}
 	return nil
 }
 
-// undefined adds all undefined rows. It reads no row if there is none.
-func (p *resolver) undefined(ctx context.Context, to *openRows) error {
-	if n, err := lacking(ctx, p.planning); err != nil || n == 0 {
-		return err
+// concerns reports whether a reference is one to a parameter or a fact of about.
+func (o *openRows) concerns(ref any) bool {
+	switch r := ref.(type) {
+	case resource.Parameter:
+		return o.about[state.ParameterKey{Name: r.Name}]
+	case resource.Fact:
+		return o.about[state.ParameterKey{Name: r.Name, Of: r.Of}]
 	}
-	return p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {
-		if !row.Undefined() {
-			return nil
-		}
-		return to.add(p.planned(row))
-	})
+	return false
 }
 
 // followers adds the dependants of resources whose facts have changed.

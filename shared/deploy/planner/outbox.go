@@ -66,7 +66,7 @@ func (p *followUp) plan(ctx context.Context, entries []state.Outbox) error {
 		return err
 	}
 	if resolve {
-		if err := (&resolver{p.planning}).resolveAgain(ctx, changed); err != nil {
+		if err := (&resolver{p.planning}).resolveAgain(ctx, changed, nil); err != nil {
 			return err
 		}
 	}

@@ -165,10 +165,15 @@ func (pl *Planner) changeParameters(
 		resolve := state.Outbox{ID: pl.NewID(), Kind: state.OutboxFact, At: pl.Clock.Now()}
 		p.add, p.drop = []state.Outbox{resolve}, []string{resolve.ID}
 		var changed []resource.ID
+		about := map[state.ParameterKey]bool{}
 		for i := range p.store.set {
 			changed = append(changed, p.store.set[i].Of)
+			about[state.ParameterKey{Name: p.store.set[i].Name, Of: p.store.set[i].Of}] = true
 		}
-		if err := (&resolver{p}).resolveAgain(ctx, changed); err != nil {
+		for _, key := range p.store.unset {
+			about[key] = true
+		}
+		if err := (&resolver{p}).resolveAgain(ctx, changed, about); err != nil {
 			return err
 		}
 		return p.commit(ctx, scheduleChanges)

@@ -90,6 +90,35 @@ func (c *Client) FindRows(ctx context.Context, env string, q RowQuery) (RowPage,
 	return s.Page(), nil
 }
 
+// EachFound calls f for every row that matches a filter, in order of id. It reads only these rows if
+// the state has an index.
+func (c *Client) EachFound(ctx context.Context, env string, filter Filter, f func(*Row) error) error {
+	if _, is := c.State.(RowFinder); !is {
+		return c.EachRow(ctx, env, func(r *Row) error {
+			if !filter.Live(r, false) {
+				return nil
+			}
+			return f(r)
+		})
+	}
+	for q := (RowQuery{Filter: filter, Limit: c.Page}); ; {
+		page, err := c.FindRows(ctx, env, q)
+		if err != nil {
+			return err
+		}
+		for i := range page.Rows {
+			if err := f(&page.Rows[i]); err != nil {
+				return err
+			}
+		}
+		if len(page.Rows) < q.Limit {
+			return nil
+		}
+		last := PlaceOf(&page.Rows[len(page.Rows)-1])
+		q.After = &last
+	}
+}
+
 // errFound ends a search.
 var errFound = errors.New("the page was found")
 
