@@ -27,8 +27,8 @@ func (h *Home) putAudit(ctx context.Context, env string, r state.AuditRecord, ke
 			env, r.ID, nanos(r.At), body); err != nil {
 			return err
 		}
-		return query(c, "DELETE FROM audit WHERE env = ? AND id <= "+
-			"(SELECT id FROM audit WHERE env = ? ORDER BY id DESC LIMIT 1 OFFSET ?)", nil, env, env, kept)
+		return query(c, "DELETE FROM audit WHERE env = +? AND id <= "+
+			"(SELECT id FROM audit WHERE env = +? ORDER BY id DESC LIMIT 1 OFFSET ?)", nil, env, env, kept)
 	})
 }
 

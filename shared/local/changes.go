@@ -34,19 +34,19 @@ func (t *tx) logChanges() error {
 		ids = joinIDs(all)
 	}
 	if err := query(t.c, `INSERT INTO row_changes (env, n, ids)
-		SELECT ?, coalesce(max(n), 0) + 1, ? FROM row_changes WHERE env = ?`, nil,
+		SELECT ?, coalesce(max(n), 0) + 1, ? FROM row_changes WHERE env = +?`, nil,
 		t.env, ids, t.env); err != nil {
 		return err
 	}
-	return query(t.c, `DELETE FROM row_changes WHERE env = ? AND n <= (
-		SELECT max(n) FROM row_changes WHERE env = ?) - ?`, nil, t.env, t.env, changesKept)
+	return query(t.c, `DELETE FROM row_changes WHERE env = +? AND n <= (
+		SELECT max(n) FROM row_changes WHERE env = +?) - ?`, nil, t.env, t.env, changesKept)
 }
 
 // Changed implements state.ChangeLog.
 func (h *Home) Changed(ctx context.Context, env string, since int64) (state.Changed, error) {
 	out := state.Changed{Last: since}
 	err := h.read(ctx, "read changes", func(c *sqlite.Conn) error {
-		err := query(c, "SELECT n, ids FROM row_changes WHERE env = ? AND n >= ? ORDER BY n",
+		err := query(c, "SELECT n, ids FROM row_changes WHERE env = +? AND n >= +? ORDER BY n",
 			func(s *sqlite.Stmt) error {
 				n := s.ColumnInt64(0)
 				if n == since {
@@ -62,7 +62,7 @@ func (h *Home) Changed(ctx context.Context, env string, since int64) (state.Chan
 			}, env, since)
 		if err == errEnough || err == nil && !out.Known {
 			out = state.Changed{}
-			err = query(c, "SELECT max(n) FROM row_changes WHERE env = ?", func(s *sqlite.Stmt) error {
+			err = query(c, "SELECT max(n) FROM row_changes WHERE env = +?", func(s *sqlite.Stmt) error {
 				out.Last = s.ColumnInt64(0)
 				return nil
 			}, env)

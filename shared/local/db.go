@@ -352,8 +352,8 @@ func spoils(err error) bool {
 // write runs f in a transaction, which it may share with other writes, and returns once the
 // transaction is durable.
 func (d *db) write(ctx context.Context, op string, f func(c *sqlite.Conn) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return fault.Ended(ctx)
 	}
 	w := &write{f: f, done: make(chan struct{}), over: ctx.Done()}
 	select {
@@ -392,8 +392,8 @@ func (d *db) closed(op string) error {
 
 // read runs f in a read transaction, so that all of its reads see one snapshot.
 func (d *db) read(ctx context.Context, op string, f func(c *sqlite.Conn) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return fault.Ended(ctx)
 	}
 	conn, open := d.readers.take(d.closing)
 	if !open {

@@ -141,12 +141,12 @@ func parsed(body []byte, digest string) (definition.Service, error) {
 }
 
 const current = "SELECT name, version, usual, digest, bundle, body FROM definitions " +
-	"JOIN definition_texts USING (env, digest) WHERE env = ?"
+	"JOIN definition_texts USING (env, digest) WHERE env = +?"
 
 // byDigest selects a definition that the environment may no longer have.
 const byDigest = "SELECT coalesce(name, ''), coalesce(version, 0), coalesce(usual, 0), t.digest, " +
 	"bundle, body FROM definition_texts t LEFT JOIN definitions d ON d.env = t.env AND " +
-	"d.digest = t.digest AND d.name = ?2 AND d.version = ?3 WHERE t.env = ?1 AND t.digest = ?4"
+	"d.digest = t.digest AND d.name = +?2 AND d.version = +?3 WHERE t.env = +?1 AND t.digest = +?4"
 
 // All implements definition.Store.
 func (d *Definitions) All(ctx context.Context, env string) ([]definition.Service, error) {
@@ -162,9 +162,9 @@ func (d *Definitions) All(ctx context.Context, env string) ([]definition.Service
 func (d *Definitions) One(
 	ctx context.Context, env, name string, version int,
 ) (definition.Service, error) {
-	sql, args := current+" AND name = ? AND usual", []any{name}
+	sql, args := current+" AND name = +? AND usual", []any{name}
 	if version >= 0 {
-		sql, args = current+" AND name = ? AND version = ?", []any{name, version}
+		sql, args = current+" AND name = +? AND version = +?", []any{name, version}
 	}
 	found, err := d.kept(ctx, env, sql, args...)
 	if err != nil || len(found) == 0 {
@@ -185,7 +185,7 @@ func orNone(err error, name string, version int) error {
 func (d *Definitions) Of(
 	ctx context.Context, env, name string, version int, digest string,
 ) (definition.Kept, error) {
-	sql, args := current+" AND name = ? AND version = ?", []any{name, version}
+	sql, args := current+" AND name = +? AND version = +?", []any{name, version}
 	if digest != "" {
 		sql, args = byDigest, []any{name, version, digest}
 	}

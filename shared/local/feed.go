@@ -61,13 +61,13 @@ func feed(c *sqlite.Conn, env string, kinds state.ChangeKind, ids ...resource.ID
 	}
 	n := int64(0)
 	if err := query(c, "INSERT INTO changes (env, n, kinds, ids) SELECT ?1, coalesce(max(n), 0) + 1, ?2, ?3 "+
-		"FROM changes WHERE env = ?1 RETURNING n", func(s *sqlite.Stmt) error {
+		"FROM changes WHERE env = +?1 RETURNING n", func(s *sqlite.Stmt) error {
 		n = s.ColumnInt64(0)
 		return nil
 	}, env, int64(kinds), joinIDs(ids)); err != nil {
 		return err
 	}
-	return query(c, "DELETE FROM changes WHERE env = ? AND n <= ?", nil, env, n-feedKept)
+	return query(c, "DELETE FROM changes WHERE env = +? AND n <= +?", nil, env, n-feedKept)
 }
 
 // feed adds the entry of a commit.
@@ -147,14 +147,14 @@ func (h *Home) changes(ctx context.Context, env, after string) (out state.Change
 	last, found := int64(0), int64(0)
 	var ids []resource.ID
 	err = h.read(ctx, "read changes", func(c *sqlite.Conn) error {
-		if err := query(c, "SELECT coalesce(max(n), 0) FROM changes WHERE env = ?",
+		if err := query(c, "SELECT coalesce(max(n), 0) FROM changes WHERE env = +?",
 			func(s *sqlite.Stmt) error {
 				last = s.ColumnInt64(0)
 				return nil
 			}, env); err != nil || !known || last-since > feedKept {
 			return err
 		}
-		return query(c, "SELECT kinds, ids FROM changes WHERE env = ? AND n > ?",
+		return query(c, "SELECT kinds, ids FROM changes WHERE env = +? AND n > +?",
 			func(s *sqlite.Stmt) error {
 				found++
 				out.Kinds |= state.ChangeKind(s.ColumnInt64(0))

@@ -221,7 +221,7 @@ func freeIdentity(c *sqlite.Conn, env string, r *inventory.Record, identity any)
 	other := ""
 	err := query(
 		c,
-		"SELECT id FROM instances WHERE env = ? AND service = ? AND identity = ? AND id <> ?",
+		"SELECT id FROM instances WHERE env = +? AND service = +? AND identity = +? AND id <> +?",
 		func(s *sqlite.Stmt) error {
 			other = s.ColumnText(0)
 			return nil
@@ -241,7 +241,7 @@ func freeIdentity(c *sqlite.Conn, env string, r *inventory.Record, identity any)
 // references.
 func putReferences(c *sqlite.Conn, env string, r *inventory.Record) (come, gone int, err error) {
 	before := map[string]bool{}
-	err = query(c, "SELECT target FROM instance_refs WHERE env = ? AND id = ?",
+	err = query(c, "SELECT target FROM instance_refs WHERE env = +? AND id = +?",
 		func(s *sqlite.Stmt) error {
 			before[s.ColumnText(0)] = true
 			return nil
@@ -274,7 +274,7 @@ func putReferences(c *sqlite.Conn, env string, r *inventory.Record) (come, gone 
 func checkReferences(c *sqlite.Conn, env string, r *inventory.Record) error {
 	wrong := ""
 	const from = "SELECT r.target FROM instance_refs r LEFT JOIN instances i ON i.env = r.env AND " +
-		"i.id = r.target WHERE r.env = ? AND r.id = ? AND (i.id IS NULL OR i.deleted OR " +
+		"i.id = r.target WHERE r.env = +? AND r.id = +? AND (i.id IS NULL OR i.deleted OR " +
 		"i.closed) LIMIT 1"
 	err := query(c, from, func(s *sqlite.Stmt) error {
 		wrong = s.ColumnText(0)
@@ -289,7 +289,7 @@ func checkReferences(c *sqlite.Conn, env string, r *inventory.Record) error {
 	if !r.Closed && !r.Deleted {
 		return nil
 	}
-	err = query(c, "SELECT id FROM instance_refs WHERE env = ? AND target = ? ORDER BY id LIMIT 1",
+	err = query(c, "SELECT id FROM instance_refs WHERE env = +? AND target = +? ORDER BY id LIMIT 1",
 		func(s *sqlite.Stmt) error {
 			wrong = s.ColumnText(0)
 			return nil
@@ -363,7 +363,7 @@ func (n *Instances) find(
 
 // Instance implements inventory.Store.
 func (n *Instances) Instance(ctx context.Context, env, id string) (inventory.Record, error) {
-	found, err := n.find(ctx, "WHERE env = ? AND id = ?", env, id)
+	found, err := n.find(ctx, "WHERE env = +? AND id = +?", env, id)
 	if err != nil || len(found) > 0 {
 		return first(found), err
 	}
@@ -379,7 +379,7 @@ func (n *Instances) Instance(ctx context.Context, env, id string) (inventory.Rec
 func (n *Instances) ByIdentity(
 	ctx context.Context, env, service, identity string,
 ) (inventory.Record, error) {
-	found, err := n.find(ctx, "WHERE env = ? AND service = ? AND identity = ?", env, service,
+	found, err := n.find(ctx, "WHERE env = +? AND service = +? AND identity = +?", env, service,
 		identity)
 	if err != nil || len(found) > 0 {
 		return first(found), err
@@ -422,7 +422,7 @@ func (n *Instances) Owners(
 func (n *Instances) ReferredBy(ctx context.Context, env, id string) ([]string, error) {
 	var out []string
 	err := n.home.read(ctx, "read instances", func(c *sqlite.Conn) error {
-		return query(c, "SELECT id FROM instance_refs WHERE env = ? AND target = ? ORDER BY id",
+		return query(c, "SELECT id FROM instance_refs WHERE env = +? AND target = +? ORDER BY id",
 			func(s *sqlite.Stmt) error {
 				out = append(out, s.ColumnText(0))
 				return nil
@@ -437,8 +437,8 @@ func (n *Instances) Events(
 ) ([]inventory.Event, error) {
 	var out []inventory.Event
 	err := n.home.read(ctx, "read events", func(c *sqlite.Conn) error {
-		return query(c, "SELECT body, env, id, seq FROM instance_events WHERE env = ? AND "+
-			"id = ? AND seq > ? ORDER BY seq LIMIT ?", func(s *sqlite.Stmt) error {
+		return query(c, "SELECT body, env, id, seq FROM instance_events WHERE env = +? AND "+
+			"id = +? AND seq > +? ORDER BY seq LIMIT ?", func(s *sqlite.Stmt) error {
 			var e inventory.Event
 			err := unsealRow(s, 0, &e, "instance_events")
 			out = append(out, e)
@@ -453,7 +453,7 @@ func (n *Instances) Versions(
 	ctx context.Context, env, id string, after int64, limit int,
 ) ([]inventory.Record, error) {
 	return n.records(ctx, "instance_versions", "SELECT 0, body, env, id, version "+
-		"FROM instance_versions WHERE env = ? AND id = ? AND version > ? ORDER BY version LIMIT ?",
+		"FROM instance_versions WHERE env = +? AND id = +? AND version > +? ORDER BY version LIMIT ?",
 		env, id, after, inventory.Versions(limit))
 }
 
@@ -461,6 +461,6 @@ func (n *Instances) Versions(
 func (n *Instances) Due(
 	ctx context.Context, env string, now time.Time, limit int,
 ) ([]inventory.Record, error) {
-	return n.find(ctx, "WHERE env = ? AND due <= ? ORDER BY due, id LIMIT ?", env, now.UnixMicro(),
+	return n.find(ctx, "WHERE env = +? AND due <= +? ORDER BY due, id LIMIT ?", env, now.UnixMicro(),
 		inventory.Page(limit))
 }

@@ -74,7 +74,7 @@ func (h *Home) Leases(ctx context.Context, env string) ([]state.Lease, error) {
 	var out []state.Lease
 	err := h.read(ctx, "read leases", func(c *sqlite.Conn) error {
 		const sql = `SELECT key, holder, fence, until, runs, wave FROM leases
-			WHERE env = ? ORDER BY key`
+			WHERE env = +? ORDER BY key`
 		return query(c, sql, func(s *sqlite.Stmt) (err error) {
 			l := state.Lease{Key: s.ColumnText(0), Holder: s.ColumnText(1),
 				Fence: s.ColumnInt64(2), Until: timeOf(s.ColumnInt64(3)),

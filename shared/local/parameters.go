@@ -27,7 +27,7 @@ func (h *Home) Parameters(
 		}
 		if len(q.Keys) == 0 {
 			return query(c,
-				"SELECT record, of, name FROM parameters WHERE env = ? AND (of <> '') = ? "+
+				"SELECT record, of, name FROM parameters WHERE env = +? AND (of <> '') = +? "+
 					"ORDER BY of, name", each, env, q.Facts)
 		}
 		keys := slices.Clone(q.Keys)
@@ -36,7 +36,7 @@ func (h *Home) Parameters(
 		})
 		for _, k := range slices.Compact(keys) {
 			if err := query(c,
-				"SELECT record, of, name FROM parameters WHERE env = ? AND of = ? AND name = ?",
+				"SELECT record, of, name FROM parameters WHERE env = +? AND of = +? AND name = +?",
 				each, env, string(k.Of), k.Name); err != nil {
 				return err
 			}
@@ -88,7 +88,7 @@ func noteParameter(c *sqlite.Conn, env string, p state.ParameterChange) error {
 
 func dropParameters(c *sqlite.Conn, env string, keys []state.ParameterKey) error {
 	for _, k := range keys {
-		if err := query(c, "DELETE FROM parameters WHERE env = ? AND of = ? AND name = ?", nil, env,
+		if err := query(c, "DELETE FROM parameters WHERE env = +? AND of = +? AND name = +?", nil, env,
 			string(k.Of), k.Name); err != nil {
 			return err
 		}

@@ -269,7 +269,7 @@ func (h *Home) Due(
 func (h *Home) Counts(ctx context.Context, env string) (map[state.Status]int, error) {
 	out := map[state.Status]int{}
 	err := h.read(ctx, "count resources", func(c *sqlite.Conn) error {
-		return query(c, "SELECT status, sum(n) FROM counts WHERE env = ? GROUP BY status",
+		return query(c, "SELECT status, sum(n) FROM counts WHERE env = +? GROUP BY status",
 			func(s *sqlite.Stmt) error {
 				if n := s.ColumnInt(1); n > 0 {
 					out[state.Status(s.ColumnText(0))] = n

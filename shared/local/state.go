@@ -136,7 +136,7 @@ func (h *Home) Envs(ctx context.Context) ([]string, error) {
 // version stores a version, which must be new, with its sets.
 func (t *tx) version(v state.Version) error {
 	last := 0
-	const newest = "SELECT max(number) FROM versions WHERE env = ?"
+	const newest = "SELECT max(number) FROM versions WHERE env = +?"
 	if err := query(t.c, newest, func(s *sqlite.Stmt) error {
 		last = s.ColumnInt(0)
 		return nil
@@ -243,7 +243,7 @@ func (h *Home) Halt(ctx context.Context, env string, halted bool) error {
 func (h *Home) Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error) {
 	var out []state.Outbox
 	err := h.read(ctx, "read outbox", func(c *sqlite.Conn) error {
-		return query(c, "SELECT record, id FROM outbox WHERE env = ? ORDER BY id LIMIT ?",
+		return query(c, "SELECT record, id FROM outbox WHERE env = +? ORDER BY id LIMIT ?",
 			func(s *sqlite.Stmt) error {
 				var o state.Outbox
 				err := unseal(s.ColumnText(0), &o, "outbox", env, s.ColumnText(1))
