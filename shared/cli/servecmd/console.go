@@ -174,9 +174,11 @@ func (s *HomeServer) serveConsole(ctx context.Context, f *consoleFlags, p *conso
 	return nil
 }
 
+// consoleServer returns a server that keeps an idle connection longer than proxies do, whose usual
+// limit is a minute: a proxy that reuses a connection while it is closed answers 502.
 func consoleServer(h http.Handler) *http.Server {
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: log.New(quiet{}, "", 0)}
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: log.New(quiet{}, "", 0)}
 	api.Bound(server)
 	return server
 }
