@@ -237,7 +237,7 @@ func tagOf(text []byte) []byte {
 
 func hidden(c rune) bool {
 	switch {
-	case c == '\n', c == '\t', c == '\r':
+	case c >= 0x20 && c < 0x7f, c == '\n', c == '\t', c == '\r': // nearly all of a page
 		return false
 	case c < 0x20, c >= 0x7f && c < 0xa0:
 		return true
