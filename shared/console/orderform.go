@@ -106,11 +106,9 @@ func newInstancePage(ctx context.Context, r *request) (view, error) {
 	if r.Method == http.MethodPost {
 		return p.answer(ctx)
 	}
-	values, err := p.like(ctx, r.URL.Query().Get("from"))
-	if err != nil {
+	if p.values, err = p.like(ctx, r.URL.Query().Get("from")); err != nil {
 		return view{}, err
 	}
-	p.draft = p.form.Draft(values)
 	return p.view(ctx)
 }
 

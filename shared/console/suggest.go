@@ -7,9 +7,12 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"southbound/shared/api"
 	"southbound/shared/console/form"
 	"southbound/shared/fault"
+	"southbound/shared/service/inventory"
 	"southbound/shared/service/orders"
 )
 
@@ -33,7 +36,7 @@ func (p *formPage) sources(ctx context.Context, d *form.Draft) form.Sources {
 	if p.instance != nil {
 		from.Instance = p.instance.ID
 	}
-	from.Links = p.r.instanceLinks(ctx, p.o, p.form.References())
+	from.Links = p.r.instanceLinks(ctx, p.o, p.named())
 	parameters, services := p.form.Needs(from)
 	for _, name := range parameters {
 		all, missing := p.r.parameterValues(ctx, name)
@@ -51,6 +54,20 @@ func (p *formPage) sources(ctx context.Context, d *form.Draft) form.Sources {
 		}
 	}
 	return from
+}
+
+// named returns the ids of the instances that the form may name: those of its base, and all that were
+// posted or filled in.
+func (p *formPage) named() []string {
+	out := append(p.form.References(), inventory.References(p.form.Service, p.values)...)
+	for _, values := range p.posted {
+		for _, v := range values {
+			if uuid.Validate(v) == nil {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
 }
 
 // found returns the values for a control that have words in them.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
@@ -243,7 +244,16 @@ func (x *Tab) Text() string { return x.Eval("document.body.innerText") }
 // Type types a text where the focus is.
 func (x *Tab) Type(text string) {
 	x.t.Helper()
-	x.do(chromedp.KeyEvent(text))
+	x.do(chromedp.KeyEvent(text, asKeyboard))
+}
+
+// asKeyboard makes the event of a pressed key that of a keyboard. Only after such an event does
+// Chromium leave out the character of a key whose event a script has prevented, such as the Enter that
+// chooses a suggestion and would otherwise submit the form.
+func asKeyboard(e *input.DispatchKeyEventParams) {
+	if e.Type == kb.KeyDown {
+		e.Type = kb.KeyRawDown
+	}
 }
 
 // Click clicks the first element that a CSS selector finds, and waits for nothing.
