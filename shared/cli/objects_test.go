@@ -2,12 +2,15 @@ package cli_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 
@@ -16,13 +19,16 @@ import (
 
 // objects starts an API that keeps JSON objects by path, and replaces $URL in files by its address:
 // objects site.yaml. It appends the path of each deleted object to the file "deleted" of the script,
-// and counts the reads of each object below /counted/ in the object's member n.
+// and counts the reads of each object below /counted/ in the object's member n. While the script's
+// file "feeds" exists, a change of an object below /fed/ has the objects checked that the file names:
+// the terms of a filter.
 func objects(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: objects FILE...")
 	}
 	server := httptest.NewServer(&objectAPI{
-		objects: map[string]map[string]any{}, deleted: ts.MkAbs("deleted")})
+		objects: map[string]map[string]any{}, deleted: ts.MkAbs("deleted"),
+		feeds: func() error { return check(ts) }})
 	ts.Defer(server.Close)
 	for _, name := range args {
 		text := strings.ReplaceAll(ts.ReadFile(name), "$URL", server.URL)
@@ -37,10 +43,38 @@ type objectAPI struct {
 	objects map[string]map[string]any
 	deleted string // file
 	reads   int
+	feeds   func() error
+}
+
+// check has the objects checked that the file "feeds" names, with the variables of the script.
+func check(ts *testscript.TestScript) error {
+	terms, err := os.ReadFile(ts.MkAbs("feeds"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("southbound", append([]string{"repair", "--no-wait"},
+		strings.Fields(string(terms))...)...)
+	cmd.Dir, cmd.Env = ts.MkAbs("."), os.Environ()
+	for _, name := range []string{"SOUTHBOUND_API", "SOUTHBOUND_TOKEN", "SOUTHBOUND_ENVIRONMENT", "HOME"} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
 }
 
 // ServeHTTP implements http.Handler.
 func (a *objectAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, "/fed/") && r.Method != http.MethodGet {
+		if err := a.feeds(); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	object, there := a.objects[r.URL.Path]

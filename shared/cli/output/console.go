@@ -104,6 +104,9 @@ func (c *Console) Fail(err error) int {
 	if !c.JSON || !c.Quiet {
 		c.failText(err, problems, more)
 	}
+	if errors.As(err, new(*LeftBehind)) {
+		return Unhealthy
+	}
 	switch kind {
 	case fault.Invalid, fault.Refused:
 		return exitInput
@@ -313,3 +316,12 @@ func (p *PartlyDone) Error() string { return p.Err.Error() }
 
 // Unwrap returns the error without the changes.
 func (p *PartlyDone) Unwrap() error { return p.Err }
+
+// LeftBehind is the error of a command that ended although work is left that does not end.
+type LeftBehind struct{ Err error }
+
+// Error implements error.
+func (l *LeftBehind) Error() string { return l.Err.Error() }
+
+// Unwrap returns the reason.
+func (l *LeftBehind) Unwrap() error { return l.Err }

@@ -53,7 +53,7 @@ func (w *Waiter) endedEarly(err error) (explained error, early bool) {
 		return fault.New(kind, "", "the time to wait ran out%s%s; %s", rest.notFinished(),
 			rest.unreached(), rest.left()).WithHint("%s", hint), true
 	}
-	return err, false
+	return err, errors.As(err, new(*output.LeftBehind))
 }
 
 // rest describes the unfinished work when waiting is ended early.

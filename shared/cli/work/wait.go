@@ -110,14 +110,34 @@ func (w *Waiter) Wait(ctx context.Context, of Request) (Result, error) {
 	if w.Remote() {
 		return w.poll(ctx, of, pr)
 	}
-	d, err := w.Runner().Drain(ctx, w.Env,
-		func(p deploy.Progress) { pr.report(api.ProgressOf(w.Env, p)) })
+	d, err := w.drain(ctx, of, pr)
 	if err != nil {
 		return Result{}, err
 	}
 	what, err := w.did(ctx, of)
 	what.Fixed = d.Fixed // the worker excludes corrections after a failure
 	return Result{Progress: api.ProgressOf(w.Env, d.Progress), Stuck: d.Stuck, Did: what}, err
+}
+
+// drain does the work in this process. It ends early if facts do not settle.
+func (w *Waiter) drain(ctx context.Context, of Request, pr *progress) (local.Drained, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var never error
+	settling := w.settling(of, time.Now())
+	d, err := w.Runner().Drain(ctx, w.Env, func(p deploy.Progress) {
+		pr.report(api.ProgressOf(w.Env, p))
+		if never != nil {
+			return
+		}
+		if never = settling.look(ctx, time.Now()); never != nil {
+			end(never)
+		}
+	})
+	if err != nil && never != nil {
+		return d, never
+	}
+	return d, err // the work may have ended all the same
 }
 
 const (
@@ -149,6 +169,7 @@ func NextPoll(waited time.Duration) time.Duration {
 func (w *Waiter) poll(ctx context.Context, of Request, pr *progress) (Result, error) {
 	clock := local.Clock{}
 	began := clock.Now()
+	settling := w.settling(of, began)
 	left := -1
 	var away, still time.Duration // the time since the last answer, and since the last progress
 	for wait := !of.Idle; ; wait = true {
@@ -179,6 +200,9 @@ func (w *Waiter) poll(ctx context.Context, of Request, pr *progress) (Result, er
 		if held(p, still) {
 			what, err := w.did(ctx, of)
 			return Result{Progress: p, Stuck: true, Did: what}, err
+		}
+		if err := settling.look(ctx, clock.Now()); err != nil {
+			return Result{}, err
 		}
 	}
 }
