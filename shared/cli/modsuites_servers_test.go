@@ -5,6 +5,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -61,25 +62,48 @@ func TestPublishedSuites(t *testing.T) {
 		name, version, total, passed := row[1], row[2], row[3], row[5]
 		t.Run(name, func(t *testing.T) {
 			publishedSuite(t, env, name, version)
-			args := []string{"module", "test", "--module", name, "--json"}
+			var files []string
 			if name == "apt" { // its other tests need a container
-				args = append(args, "apt/tests/test_model.py")
+				files = append(files, "apt/tests/test_model.py")
 			}
-			var out bytes.Buffer
-			Main(handlers.All(), args, strings.NewReader(""), &out, &out)
-			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-			var last struct {
-				Summary struct{ Passed, Failed, Skipped json.Number }
-			}
-			if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
-				t.Fatalf("%v\n%s", err, out.String())
-			}
-			if last.Summary.Passed.String() != passed {
-				t.Errorf("%s of %s tests passed; the table has %s\n%s", last.Summary.Passed, total,
-					passed, out.String())
+			if got, out := passedTests(t, name, files...); got != passed {
+				t.Errorf("%s of %s tests passed; the table has %s\n%s", got, total, passed, out)
 			}
 		})
 	}
+	t.Run("plugins of the program", func(t *testing.T) {
+		for path, text := range map[string]string{
+			"other/module.yml": "name: other\nversion: 1.0.0\nlicense: none\n", "other/model/_init.cf": "",
+		} {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750),
+				os.WriteFile(path, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.CopyFS("other/tests", os.DirFS("std/tests")); err != nil {
+			t.Fatal(err)
+		}
+		const want = "120" // the page names the others
+		if got, out := passedTests(t, "other"); got != want {
+			t.Errorf("%s tests of std passed, want %s\n%s", got, want, out)
+		}
+	})
+}
+
+// passedTests runs the tests of a module. It returns the number of passed tests, and the output.
+func passedTests(t *testing.T, name string, files ...string) (passed, output string) {
+	t.Helper()
+	args := append([]string{"module", "test", "--module", name, "--json"}, files...)
+	var out bytes.Buffer
+	Main(handlers.All(), args, strings.NewReader(""), &out, &out)
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	var last struct {
+		Summary struct{ Passed, Failed, Skipped json.Number }
+	}
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	return last.Summary.Passed.String(), out.String()
 }
 
 // publishedSuite downloads a module with its tests, in the version that env has.

@@ -87,6 +87,7 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 		NoStd: o.NoStd, BuiltIn: builtIn, Namespaces: append(namespaces(importable),
 			lsm.Namespaces()...),
 		VirtualEnv: o.VirtualEnv, Beside: o.Beside, Modules: o.Modules,
+		StdInPython: o.stdInPython(),
 	})
 	defer early.drop()
 	if err != nil {

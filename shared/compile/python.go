@@ -3,8 +3,10 @@ package compile
 import (
 	"cmp"
 	"context"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -110,12 +112,15 @@ func startPython(
 	if len(start.Modules) == 0 {
 		return nil, nil // there is no code
 	}
+	if start.Others, err = others(p, start.Modules); err != nil {
+		return nil, err
+	}
 	if _, wrong := python.Find(environment(o, p.Dir)); wrong != "" {
 		return nil, diag.Problems{noPython(o, p, start.Modules[0].Name, wrong)}
 	}
 	if o.Host != nil {
 		o.Host.Use(start)
-		return o.Host, load(o.Host, program)
+		return o.Host, load(o.Host, program, o.stdInPython())
 	}
 	h := begun.take()
 	if h == nil {
@@ -124,28 +129,62 @@ func startPython(
 		}
 	}
 	h.Use(start)
-	if err := load(h, program); err != nil {
+	if err := load(h, program, nil); err != nil {
 		h.Close()
 		return nil, err
 	}
 	return h, nil
 }
 
-// load adds the plugins and dataclasses of Python code to a program.
-func load(h *python.Host, program *eval.Program) error {
+// others returns the modules of a project that are not in loaded, sorted by name.
+func others(p *project.Project, loaded []python.Module) ([]python.Module, error) {
+	var out []python.Module
+	for _, name := range slices.Sorted(maps.Keys(p.Env.Modules)) {
+		if slices.ContainsFunc(loaded, func(m python.Module) bool { return m.Name == name }) {
+			continue
+		}
+		dir, err := filepath.Abs(p.Env.Modules[name])
+		if err != nil {
+			return nil, fault.Wrap(fault.Invalid, "find the module "+name, err)
+		}
+		out = append(out, python.Module{Name: name, Dir: dir})
+	}
+	return out, nil
+}
+
+// stdInPython returns a function that reports whether a built-in plugin of std gives way to the
+// installed one, which tests in Python need: all plugins if std is the module under test, else
+// std::getfact, because the tests hold the facts.
+func (o Options) stdInPython() func(plugin string) bool {
+	if o.Host == nil {
+		return nil
+	}
+	tested := slices.ContainsFunc(o.Modules, func(m *module.Module) bool { return m.Name == "std" })
+	return func(plugin string) bool {
+		return plugin == "std::getfact" || tested && strings.HasPrefix(plugin, "std::")
+	}
+}
+
+// load adds the plugins and dataclasses of Python code to a program. Built-in plugins take
+// precedence, unless instead selects the installed one; instead may be nil.
+func load(h *python.Host, program *eval.Program, instead func(plugin string) bool) error {
 	code, err := h.Load()
 	if err != nil {
 		return err
 	}
 	program.Dataclasses = code.Dataclasses
-	own := map[string]bool{}
+	own := map[string]int{}
 	for i := range program.Plugins {
-		own[program.Plugins[i].Name] = true
+		own[program.Plugins[i].Name] = i
 	}
 	for _, q := range code.Plugins {
-		if !own[q.Name] { // plugins of std are built in, even if modules import them
+		i, builtIn := own[q.Name]
+		switch {
+		case !builtIn:
 			program.Plugins = append(program.Plugins, q)
-		}
+		case instead != nil && instead(q.Name):
+			program.Plugins[i] = q
+		} // other plugins of std are built in, even if modules import them
 	}
 	return nil
 }

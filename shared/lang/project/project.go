@@ -35,6 +35,9 @@ type Options struct {
 	Beside []string
 	// Modules take precedence over all other modules of the same name.
 	Modules []*module.Module
+	// StdInPython reports whether the Python code of the installed std serves a plugin that is also
+	// built in, by the full name of the plugin. If StdInPython is nil, it serves none.
+	StdInPython func(plugin string) bool
 	// Found is called with the folder of the project and each used module that is not built in, as
 	// soon as the module is found. It may be nil.
 	Found func(dir string, m *module.Module)

@@ -38,7 +38,8 @@ func (l *loader) installedStd(m *module.Module) {
 }
 
 // needsStdCode reports whether the model needs the Python code of the installed std: it uses the
-// resources of std::testing, or it calls a plugin of std that the program does not have.
+// resources of std::testing, or it calls a plugin of std that the program does not have or that
+// Options.StdInPython selects.
 func (l *loader) needsStdCode() bool {
 	if l.std == nil || !l.std.HasCode() {
 		return false
@@ -48,7 +49,8 @@ func (l *loader) needsStdCode() bool {
 	}
 	own := map[string]bool{}
 	for _, p := range std.Plugins() {
-		own[strings.TrimPrefix(p.Name, "std::")] = true
+		python := l.options.StdInPython != nil && l.options.StdInPython(p.Name)
+		own[strings.TrimPrefix(p.Name, "std::")] = !python
 	}
 	return slices.ContainsFunc(l.project.Sources, func(s eval.Source) bool {
 		return callsOther(s.File, own)

@@ -37,8 +37,7 @@ func (o objects) tag(tag string, v types.Value) (types.Value, error) {
 	case "r":
 		if r := items(v); len(r) == 3 {
 			n, _ := r[0].(int64)
-			return &reference{index: n, class: text(r[1]), of: types.Builtin(text(r[2]))},
-				nil
+			return reference{index: n, class: text(r[1]), of: text(r[2])}, nil
 		}
 	}
 	return nil, errFrame

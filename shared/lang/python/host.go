@@ -14,10 +14,12 @@ const defaultCall = 10 * time.Minute
 
 // Options configure a Host.
 type Options struct {
-	Python  string // the program, in the virtual environment of the project
-	Dir     string // of the project, an absolute path
-	Shown   string // how Dir is written in messages
-	Modules []Module
+	Python  string   // the program, in the virtual environment of the project
+	Dir     string   // of the project, an absolute path
+	Shown   string   // how Dir is written in messages
+	Modules []Module // with Python code
+	// Others are the modules without Python code that runs: code of modules asks for their folders.
+	Others []Module
 	// Path lists absolute folders that Python searches for packages before its own.
 	Path []string
 	// Environment is the environment of the process; nil: that of this process.
@@ -69,7 +71,7 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 
 // Use switches a running host to another model. Imported modules stay imported.
 func (h *Host) Use(o Options) {
-	h.sources.dir, h.sources.modules = o.Dir, o.Modules
+	h.sources.dir, h.sources.modules, h.sources.others = o.Dir, o.Modules, o.Others
 	h.ask = o.Ask
 	h.sources.shownAs = filepath.Clean(o.Shown)
 }

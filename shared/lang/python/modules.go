@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// Module is a module of a project that has Python code.
+// Module is a module of a project.
 type Module struct {
 	Name string
 	Dir  string // its folder, absolute

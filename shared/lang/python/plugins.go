@@ -28,16 +28,15 @@ type Code struct {
 // code as diag.Problems.
 func (h *Host) Load() (*Code, error) {
 	b := appendText(append(appendText([]byte(`[`), "load"), ','), h.sources.dir)
-	b = append(b, ",["...)
+	b = appendModules(append(b, ','), h.sources.modules)
 	var legacy []byte
-	for i, m := range h.sources.modules {
-		b = appendText(append(comma(b, i), '['), m.Name)
-		b = append(appendText(append(b, ','), m.Dir), ']')
+	for _, m := range h.sources.modules {
 		if m.Legacy {
 			legacy = appendText(comma(legacy, len(legacy)), filepath.Dir(m.Dir))
 		}
 	}
-	b = append(append(append(b, "],["...), legacy...), "]]"...)
+	b = append(append(append(b, ",["...), legacy...), "],"...)
+	b = append(appendModules(b, h.sources.others), ']')
 	kind, v, err := h.converse(b, loading, h.quiet)
 	if err != nil {
 		return nil, asFault(err)
@@ -68,6 +67,16 @@ func (h *Host) Load() (*Code, error) {
 		out.Dataclasses = append(out.Dataclasses, class)
 	}
 	return out, nil
+}
+
+// appendModules appends the names and folders of modules.
+func appendModules(b []byte, modules []Module) []byte {
+	b = append(b, '[')
+	for i, m := range modules {
+		b = appendText(append(comma(b, i), '['), m.Name)
+		b = append(appendText(append(b, ','), m.Dir), ']')
+	}
+	return append(b, ']')
 }
 
 // quiet passes on printed text, and answers no questions.

@@ -16,6 +16,7 @@ type sources struct {
 	dir     string // of the project, absolute
 	shownAs string // how messages show dir
 	modules []Module
+	others  []Module // without code
 }
 
 // missing returns the error for a package that the virtual environment lacks.

@@ -24,14 +24,14 @@ const maxDepth = 1000
 type reference struct {
 	index int64
 	class string
-	of    types.Type
+	of    string // the name of the type of its value
 }
 
 // ReferenceName implements types.Reference.
-func (r *reference) ReferenceName() string { return r.class }
+func (r reference) ReferenceName() string { return r.class }
 
 // Of implements types.Reference.
-func (r *reference) Of() types.Type { return r.of }
+func (r reference) Of() types.Type { return types.Builtin(r.of) }
 
 // function stands for a function that Python code has returned. The function itself stays in
 // Python.
@@ -86,7 +86,7 @@ func appendValue(b []byte, v types.Value) []byte {
 		})
 	case *types.Unknown:
 		return tagged(b, "u", func(b []byte) []byte { return appendUnknown(b, v) })
-	case *reference:
+	case reference:
 		return tagged(b, "r", func(b []byte) []byte { return strconv.AppendInt(b, v.index, 10) })
 	case function:
 		return tagged(b, "p", func(b []byte) []byte { return strconv.AppendInt(b, v.index, 10) })

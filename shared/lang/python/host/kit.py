@@ -7,7 +7,7 @@ from inmanta import const, loader
 from inmanta.agent.handler import HandlerContext
 from inmanta.execute.proxy import DynamicProxy
 from inmanta.plugins import PluginMeta
-from inmanta.protocol import Result as Answer, json_encode
+from inmanta.protocol import Result as Answer, endpoints, json_encode
 from inmanta.resources import Resource
 
 from southbound_host import export, handlers, main, model, plugins, raised, unittest_module, wire
@@ -224,14 +224,26 @@ class Project:
         ctx = HandlerContext(resource, dry_run=dry)
         try:
             with handler.cache:
-                if hasattr(resource, "resolve_all_references"):
-                    resource.resolve_all_references(ctx)
-                handler.execute(ctx, resource, dry)
+                if self._resolve(ctx, resource):
+                    handler.execute(ctx, resource, dry)
         finally:
             handler.close()
         json_encode([line._data for line in ctx.logs])  # it could not be sent otherwise
         self.ctx = ctx
         return Run(resource, ctx, handler)
+
+    def _resolve(self, ctx, resource):
+        """Resolves the references of a resource. If that fails, so does the run, and it returns False."""
+        if not hasattr(resource, "resolve_all_references"):
+            return True
+        try:
+            resource.resolve_all_references(ctx)
+        except Exception as e:
+            ctx.set_status(const.ResourceState.failed)
+            ctx.exception("Failed to resolve the references of %(resource_id)s: %(exception)s",
+                          resource_id=str(resource.id), exception=repr(e))
+            return False
+        return True
 
     def _one(self, resource_type, filter_args):
         res = self.get_resource(resource_type, **filter_args)
@@ -483,6 +495,7 @@ def run(message):
     _told.update(told)
     model.project(_told["project"], {_told["module"]: _told["path"]})
     loader.PluginModuleFinder.configure_module_finder(_told["modulepath"])
+    endpoints.SyncClient = handlers.Facts  # for references to facts that no test has set
     if importlib.util.find_spec("pytest_inmanta") is None:
         shim = types.ModuleType("pytest_inmanta")
         shim.plugin = types.ModuleType("pytest_inmanta.plugin")

@@ -11,7 +11,7 @@ from inmanta.execute.proxy import DynamicProxy
 from inmanta.execute.util import NoneValue, Unknown
 from inmanta.references import Reference
 
-from southbound_host import wire
+from southbound_host import server, wire
 
 _place = Location("<model>", 1)
 root = Namespace("__root__")
@@ -26,6 +26,7 @@ def reset():
         i.over = True
     _types.clear()
     _instances.clear()
+    _numbers.clear()  # an equal reference of an earlier model may have changed since
     facts.reset()
     whole = False
 
@@ -232,9 +233,10 @@ class Instance(runtime.Instance):
         return self.number < other.number
 
     def __repr__(self):
-        return f"{self.of} (instance {self.number})"
+        return f"{self.of} {self.number:02x}"
 
-    __str__ = __repr__
+    def __str__(self):
+        return f"{self.of} (instance {self.number})"
 
 _PLAIN = frozenset({int, float, bool, type(None)})
 
@@ -334,20 +336,28 @@ def _noting(to_id):
 
 inmanta.resources.to_id = _noting(inmanta.resources.to_id)
 
-_numbers = {}
+_numbers = {}  # of references that may be equal, by _alike
+
+def _alike(r):
+    """Returns a key that equal references share. The library compares what they were made of, and has no hash of it."""
+    if type(r).__eq__ is not Reference.__eq__:
+        return type(r)
+    return type(r), tuple(sorted((name, _hash(v)) for name, v in r.arguments.items()))
+
+def _hash(v):
+    try:
+        return hash(v)
+    except TypeError:
+        return 0
 
 def _reference(r):
-    try:
-        i = _numbers.get(r)
-    except TypeError:
-        i = next((n for n, other in enumerate(wire.references) if other is r), None)
+    """Returns a reference as it is sent. Equal references have one number, so they are one value of the model."""
+    same = _numbers.setdefault(_alike(r), [])
+    i = next((n for n in same if wire.references[n] is r or wire.references[n] == r), None)
     if i is None:
         i = len(wire.references)
         wire.references.append(r)
-        try:
-            _numbers[r] = i
-        except TypeError:
-            pass
+        same.append(i)
     of = r._model_type
     return {"r": [i, getattr(type(r), "type", type(r).__name__), of.type_string_internal() if of else ""]}
 
@@ -551,6 +561,12 @@ class Context(inmanta.plugins.Context):
         self.owner = Owner(space, file, line)
         self.plugin, self.queue, self.result, self.compiler = plugin, queue, None, compiler
         self.resolver = Resolver(self.owner.namespace)
+
+    def get_client(self):
+        return server.client
+
+    def get_sync_client(self):
+        return server.sync_client
 
 def unset(e):
     """Returns the variables without which a call cannot go on."""

@@ -210,10 +210,10 @@ def reset():
     _plugins.clear()
     model.compiler._plugins = None
 
-def load(path, modules, paths):
-    """Imports modules, and returns what went wrong and the signatures of their plugins."""
+def load(path, modules, paths, others):
+    """Imports modules, and returns what went wrong and the signatures of their plugins. The others have no code."""
     warnings.simplefilter("ignore")
-    model.project(path, dict(modules))
+    model.project(path, dict(others + modules))
     provided.provide(dict(modules))
     if paths:
         loader.PluginModuleFinder.configure_module_finder(paths)
