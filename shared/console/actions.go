@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"html/template"
 	"net/url"
 	"strconv"
 	"strings"
@@ -29,20 +30,18 @@ func (s *site) actionsPages() []route {
 //
 // Large: it is the data of one row.
 type actionRow struct {
-	Row      string
-	URL      string
-	At       timeView
-	Took     string
-	Of       resourceRef
-	Kind     string
-	Outcome  statusView
-	Change   string // what it changed; "" for nothing
-	Reason   string
-	Version  int
-	Errors   int
-	Warnings int
-	Lines    int
-	Changes  []attributeChange
+	Row     string
+	URL     string
+	At      timeView
+	Took    string
+	Of      resourceRef
+	Kind    string
+	Outcome statusView
+	Change  string // what it changed; "" for nothing
+	Reason  string
+	Version int
+	Levels  template.HTML // the number of its lines by level
+	Changes []attributeChange
 }
 
 // changeWord returns the word for what an action changed; "" for nothing.
@@ -61,15 +60,17 @@ func (r *request) actionRow(a *api.Action, sides bool) actionRow {
 	row := actionRow{Row: rowID("a", a.ID), URL: r.url("actions/" + url.PathEscape(a.ID)), At: r.time(a.Finished),
 		Took: took(a.Started, a.Finished), Of: r.ref(a.Resource), Kind: string(a.Action),
 		Outcome: statusOf(a.Outcome), Change: changeWord(a), Reason: shorten(a.Reason, reasonRoom(a.Resource)),
-		Version: a.Version, Lines: len(a.Messages), Changes: changesOf(a.Changes, sides)}
+		Version: a.Version, Changes: changesOf(a.Changes, sides)}
+	errors, warnings := 0, 0
 	for i := range a.Messages {
 		switch a.Messages[i].Level {
 		case provider.LevelError:
-			row.Errors++
+			errors++
 		case provider.LevelWarning:
-			row.Warnings++
+			warnings++
 		}
 	}
+	row.Levels = levels(len(a.Messages), errors, warnings)
 	if a.Stale {
 		row.Reason = strings.TrimSpace("stale: replaced during the run. " + row.Reason)
 	}
@@ -83,7 +84,7 @@ type actionsView struct {
 	Chips                   []chip
 	Clear                   string
 	List                    string // the address of the whole log
-	Rows                    []actionRow
+	Rows                    template.HTML
 	Pager                   pagerView
 	Failed                  *problemView
 	Follow                  bool
@@ -190,11 +191,12 @@ func actionsPage(ctx context.Context, r *request) (view, error) {
 	if err != nil {
 		d.Failed = r.problem(err)
 	}
-	found := page.Items
-	for i := range found {
-		found[i].Changes = nil // one action has its page
-		d.Rows = append(d.Rows, r.actionRow(&found[i], false))
+	rows := make([]actionRow, len(page.Items))
+	for i := range rows {
+		page.Items[i].Changes = nil // one action has its page
+		rows[i] = r.actionRow(&page.Items[i], false)
 	}
+	d.Rows = actionRows(rows)
 	d.Pager = r.turns("actions", only, paramCursor, page.Next)
 	if d.Follow {
 		only.Set(paramFollow, "off")

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -244,8 +245,9 @@ func (s *site) show(w http.ResponseWriter, q *request, v view) {
 	if regions != "" {
 		text = pick(text, regions)
 	} else if part := pick(text, "*"); len(part) > 0 { // the browser asks for changes since this
-		text = bytes.Replace(text, []byte(`data-digest=""`),
-			[]byte(`data-digest="`+strings.Trim(etag(part), `"`)+`"`), 1)
+		if before, after, has := bytes.Cut(text, []byte(`data-digest=""`)); has {
+			text = slices.Concat(before, []byte(`data-digest="`+digest(part)+`"`), after)
+		}
 	}
 	s.write(w, q.Request, cmp.Or(v.Status, http.StatusOK), text)
 }

@@ -76,10 +76,14 @@ type request struct {
 	who     *session
 	said    string // the message for the page after a redirect
 	flashed string // the message of the action before
+	tz      string // the name of the time zone in the URL; "": none
+	in      *time.Location
 }
 
 func (s *site) request(r *http.Request, who *session) *request {
-	return &request{Request: r, Env: r.PathValue("env"), site: s, who: who}
+	q := &request{Request: r, Env: r.PathValue("env"), site: s, who: who, tz: r.URL.Query().Get("tz")}
+	q.in = zoneOf(q.tz)
+	return q
 }
 
 // home returns the home for the user of a request. Its methods are called with the context that the
@@ -106,14 +110,17 @@ func (r *request) at(env, path string, pairs ...string) string {
 }
 
 func (r *request) withQuery(path string, pairs []string) string {
+	if r.tz == "" && (len(pairs) == 0 || len(pairs) == 2 && pairs[1] == "") {
+		return path
+	}
 	q := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
 			q.Add(pairs[i], pairs[i+1])
 		}
 	}
-	if tz := r.URL.Query().Get("tz"); tz != "" && !q.Has("tz") {
-		q.Set("tz", tz)
+	if r.tz != "" && !q.Has("tz") {
+		q.Set("tz", r.tz)
 	}
 	if len(q) == 0 {
 		return path

@@ -66,10 +66,13 @@ func duration(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }
 
-// zone returns the time zone of the page: that of its URL (tz=UTC or tz=Europe/Brussels), otherwise
-// that of this machine.
-func (r *request) zone() *time.Location {
-	if name := r.URL.Query().Get("tz"); name != "" && len(name) < 64 {
+// zone returns the time zone of the page.
+func (r *request) zone() *time.Location { return r.in }
+
+// zoneOf returns the time zone that a URL names (tz=UTC or tz=Europe/Brussels), otherwise that of this
+// machine.
+func zoneOf(name string) *time.Location {
+	if name != "" && len(name) < 64 {
 		if zone, err := time.LoadLocation(name); err == nil {
 			return zone
 		}

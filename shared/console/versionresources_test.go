@@ -46,7 +46,8 @@ func TestDescribedRows(t *testing.T) {
 			ids = append(ids, resource.ID(fmt.Sprintf("std::Null[web1,name=%04d]", (i*7919)%10007)))
 		}
 		s := &site{home: describer{ids: ids}}
-		r := &request{Request: httptest.NewRequest("GET", "/console/e/versions/1", nil), Env: "e", site: s}
+		r := s.request(httptest.NewRequest("GET", "/console/e/versions/1", nil), nil)
+		r.Env = "e"
 		var got []resource.ID
 		for after, pages := "", 0; ; pages++ {
 			page, err := r.describedRows(t.Context(), 1, &selection{}, resource.ID(after))

@@ -192,7 +192,7 @@ func sentence(s string) string {
 // of text direction. Texts of models, hosts and customers may contain them. The values of form
 // controls stay, as they are sent back.
 func visible(page []byte) []byte {
-	if !bytes.ContainsFunc(page, hidden) {
+	if !hides(page) {
 		return page
 	}
 	var b bytes.Buffer
@@ -212,7 +212,7 @@ func visible(page []byte) []byte {
 			area = tag == "textarea"
 			keep = area || tag == "input" || tag == "option" || tag == "button"
 		}
-		if keep || !bytes.ContainsFunc(raw, hidden) {
+		if keep || !hides(raw) {
 			b.Write(raw)
 			continue
 		}
@@ -235,9 +235,24 @@ func tagOf(text []byte) []byte {
 	return text[1 : 1+end]
 }
 
+// hides reports whether a text has hidden characters. It decodes only characters that may be hidden, by
+// their first byte.
+func hides(text []byte) bool {
+	for i, c := range text {
+		switch {
+		case c >= 0x20 && c < 0x7f: // nearly all of a page
+		case c < 0x20, c == 0x7f, c == 0xc2, c == 0xd8, c == 0xe2:
+			if r, _ := utf8.DecodeRune(text[i:]); hidden(r) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func hidden(c rune) bool {
 	switch {
-	case c >= 0x20 && c < 0x7f, c == '\n', c == '\t', c == '\r': // nearly all of a page
+	case c == '\n', c == '\t', c == '\r':
 		return false
 	case c < 0x20, c >= 0x7f && c < 0xa0:
 		return true

@@ -30,6 +30,16 @@ func TestVisible(t *testing.T) {
 	}
 }
 
+// TestHides pins that the search for hidden characters finds each of them, and no other.
+func TestHides(t *testing.T) {
+	t.Parallel()
+	for c := range rune(0x110000) {
+		if got := hides([]byte("a" + string(c) + "é–z")); got != hidden(c) {
+			t.Fatalf("%U: %v", c, got)
+		}
+	}
+}
+
 // TestWords pins how numbers, durations and long names are written.
 func TestWords(t *testing.T) {
 	t.Parallel()

@@ -88,7 +88,7 @@ func shortHash(id resource.ID) []byte {
 func (h *Home) Actions(
 	ctx context.Context, env string, q state.ActionQuery,
 ) ([]state.Action, error) {
-	sql, args := "SELECT last, record FROM actions WHERE env = ?", []any{env}
+	sql, args := "SELECT last, record FROM actions WHERE env = +?", []any{env}
 	add := func(cond string, arg any) {
 		sql += " AND " + cond
 		args = append(args, arg)
@@ -100,20 +100,20 @@ func (h *Home) Actions(
 		sql += " AND notable > 0"
 	}
 	if q.After != "" {
-		add("last > ?", q.After)
+		add("last > +?", q.After)
 	}
 	if q.Before != "" {
-		add("first < ?", q.Before)
+		add("first < +?", q.Before)
 	}
 	if !q.Since.IsZero() {
-		add("finished >= ?", nanos(q.Since))
+		add("finished >= +?", nanos(q.Since))
 	}
 	if !q.Until.IsZero() {
-		add("oldest < ?", nanos(q.Until))
+		add("oldest < +?", nanos(q.Until))
 	}
 	if len(q.IDs) > 0 {
-		add("last >= ?", slices.Min(q.IDs))
-		add("first <= ?", slices.Max(q.IDs))
+		add("last >= +?", slices.Min(q.IDs))
+		add("first <= +?", slices.Max(q.IDs))
 	}
 	found := state.ActionSet{}
 	err := h.read(ctx, "read actions", func(c *sqlite.Conn) error {
