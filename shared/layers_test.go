@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"shared/service/inventory"},
 	{"shared/service/callback"},
 	{"shared/service/orders"},
-	{"shared/diff", "shared/internal/typefile", "shared/entity"},
+	{"shared/diff", "shared/internal/typefile", "shared/entity", "shared/tf/value"},
 	{"shared/provider", "shared/diffview"},
 	{"shared/transport"},
 	{"shared/deploy/state"},
