@@ -50,7 +50,9 @@ func newAPI(ctx *provider.Context, r provider.Resource) (*api, error) {
 		}
 	}
 	a.conceal(c.Secrets()...)
-	return a, nil
+	kept, err := a.outputs().remembered()
+	a.concealValue(kept)
+	return a, err
 }
 
 // conceal removes secrets from all output.

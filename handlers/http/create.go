@@ -41,6 +41,9 @@ func (a *api) hintFind() string {
 
 // created continues after the API has accepted a create.
 func (a *api) created(r *answer) (provider.Result, error) {
+	if err := a.outputs().take(r, didCreate); err != nil {
+		return provider.Result{}, err
+	}
 	p := a.begin(didCreate)
 	id := a.idIn(r)
 	if place, ok := a.place(r); ok && r.Status == http.StatusAccepted {
@@ -136,10 +139,14 @@ func (a *api) replaced(r *answer) error {
 	if err != nil {
 		return nil // the answer has no id
 	}
-	if id, ok := a.newID(v); ok && id != "" && id != a.ctx.Known(idFact) {
-		return a.keep(id)
+	id, ok := a.newID(v)
+	if !ok || id == "" || id == a.ctx.Known(idFact) {
+		return nil
 	}
-	return nil
+	if err := a.outputs().take(r, didCreate); err != nil {
+		return err
+	}
+	return a.keep(id)
 }
 
 // idAt returns the id in a path that has the form of object paths.
@@ -210,6 +217,9 @@ func (a *api) watch(p *progress) (provider.Result, error) {
 		id = a.idIn(r)
 	}
 	if err := a.keep(id); err != nil {
+		return provider.Result{}, err
+	}
+	if err := a.outputs().take(r, didOperation); err != nil {
 		return provider.Result{}, err
 	}
 	a.ctx.Info("created", "id", id)

@@ -170,6 +170,16 @@ func Object() provider.Definition {
 				{Name: "facts", Type: "Optional[Hash[String[1], " + pointer + "]]",
 					Behaviour:   schema.Parameter,
 					Description: "facts of the object, by name, as JSON pointers"},
+				{Name: "outputs", Type: "Optional[Hash[String[1], " + pointer + "]]",
+					Behaviour: schema.Parameter,
+					Description: "secret outputs, by name, as JSON pointers into a response, such as {token: " +
+						"/token}. They are kept encrypted, and other resources refer to them as {secret: " +
+						"\"output:ID#token\"}"},
+				{Name: "outputs_from", Type: "Enum['changes','creates','reads']", Default: fromChanges,
+					Behaviour: schema.Parameter,
+					Description: "the responses with outputs. changes: those to creates and updates, where an " +
+						"output that a response lacks keeps its value; creates: only those to creates; " +
+						"reads: those to reads, of an API that always shows the outputs"},
 				{Name: "object_id", Type: "Optional[String]", Behaviour: schema.ReadOnly,
 					Description: "the id that the API chose"},
 				{Name: "etag", Type: "Optional[String]", Behaviour: schema.ReadOnly,
@@ -180,6 +190,7 @@ func Object() provider.Definition {
 			Assigned: true,
 			Validate: validate,
 			Thing:    thingOf,
+			Outputs:  outputNames,
 		},
 		Handler: object{},
 	}
@@ -211,6 +222,7 @@ func validate(attrs map[string]any) []diag.Problem {
 	}
 	v.paths()
 	v.bodies()
+	v.outputs()
 	return v.out
 }
 

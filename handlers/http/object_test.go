@@ -68,7 +68,7 @@ func conformance(t *testing.T, api *items, updates int, options, attrs map[strin
 					"gone": map[string]any{"status": "deleting"},
 					"body": map[string]any{"name": "$name", "size": nil}},
 				Unlisted:  "what is listed has its own choice of members",
-				Interrupt: api.Interrupt, Secrets: []string{"s3cr3t"},
+				Interrupt: api.Interrupt, Secrets: []string{"s3cr3t", "t0ken-of"},
 				Edges: []string{"body", "facts", "vars"}}, nil
 		}})
 }
@@ -78,27 +78,30 @@ func TestConformance(t *testing.T) {
 	for name, c := range map[string]struct {
 		lag, updates int
 		anyName      bool
+		issues       bool
 		options      map[string]any
 		attrs        map[string]any
 	}{
-		"plain": {0, 6, false, map[string]any{"retry": int64(0)},
+		"plain": {0, 6, false, false, map[string]any{"retry": int64(0)},
 			map[string]any{"settle": int64(0)}},
-		"late": {3, 1, false, map[string]any{"retry": int64(0)},
+		"late": {3, 1, false, false, map[string]any{"retry": int64(0)},
 			map[string]any{"settle": int64(1), "ready": map[string]any{"status": "active"}}},
-		"merged": {0, 2, false, map[string]any{"retry": int64(0)},
+		"merged": {0, 2, false, false, map[string]any{"retry": int64(0)},
 			map[string]any{"settle": int64(1), "update_sends": "merged",
 				"methods": map[string]any{"update": "PUT"}}},
-		"kept": {0, 2, true,
+		"kept": {0, 2, true, false,
 			map[string]any{"retry": int64(0), "idempotency_header": "Idempotency-Key"},
 			map[string]any{"settle": int64(0), "find": nil}},
-		"changed": {0, 2, true,
+		"changed": {0, 2, true, false,
 			map[string]any{"retry": int64(0), "idempotency_header": "Idempotency-Key"},
 			map[string]any{"settle": int64(1), "update_sends": "changed"}},
+		"outputs": {0, 2, false, true, map[string]any{"retry": int64(0)},
+			map[string]any{"settle": int64(0), "outputs": map[string]any{"token": "/token"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			api := newItems(t)
-			api.lag, api.anyName = c.lag, c.anyName
+			api.lag, api.anyName, api.issues = c.lag, c.anyName, c.issues
 			conformance(t, api, c.updates, c.options, c.attrs)
 		})
 	}

@@ -16,6 +16,7 @@ import (
 type thing struct {
 	id, etag string
 	value    any
+	response any // the whole response that has it
 }
 
 // lists are the lists that one batch has read, by their paths.
@@ -110,7 +111,13 @@ func (a *reader) observed(t *thing) (provider.Observation, error) {
 	for name, v := range a.facts(t) {
 		a.ctx.Fact(name, v)
 	}
-	return provider.Observation{Exists: true, Attributes: attrs}, nil
+	obs := provider.Observation{Exists: true, Attributes: attrs}
+	if a.equal(obs, "body", "ready") {
+		if err := a.outputs().settled(t); err != nil {
+			return provider.Observation{}, err
+		}
+	}
+	return obs, nil
 }
 
 // facts returns the facts of an object.
@@ -194,11 +201,13 @@ func (a *reader) get(id string) (*thing, error) {
 	if err != nil && a.want.Attributes["body"] != nil {
 		return nil, err
 	}
+	whole := v
 	v, found := at(v, a.text("object_at"))
 	if !found || v == nil && a.want.Attributes["body"] != nil {
 		return nil, nil // the answer is empty
 	}
 	t := a.thing(v)
+	t.response = whole
 	if id != "" {
 		t.id = id
 	}

@@ -32,6 +32,7 @@ type items struct {
 	providertest.Stopper
 	lag      int  // reads until what was done is seen
 	anyName  bool // names need not be unique
+	issues   bool // the response to a create has a token
 	throttle int  // every n-th request is refused
 
 	mu       sync.Mutex
@@ -193,6 +194,10 @@ func (s *items) create(w http.ResponseWriter, r *http.Request, in map[string]any
 		}
 	}
 	w.Header().Set("Location", "/v1/items/"+id)
+	if s.issues {
+		s.answer(w, http.StatusCreated, map[string]any{"id": id, "token": "t0ken-of-" + id})
+		return
+	}
 	w.WriteHeader(http.StatusAccepted)
 }
 

@@ -231,6 +231,9 @@ func (a *api) change(obs provider.Observation) (provider.Result, error) {
 	case !r.done():
 		return provider.Result{}, a.refused("update", r)
 	}
+	if err := a.outputs().take(r, didUpdate); err != nil {
+		return provider.Result{}, err
+	}
 	if err := a.replaced(r); err != nil {
 		return provider.Result{}, err
 	}
@@ -300,8 +303,8 @@ func (a *api) await(p *progress) (provider.Result, error) {
 	if p.Monitor != "" {
 		return a.watch(p)
 	}
-	if a.settle() == 0 && a.want.Attributes["ready"] == nil {
-		return provider.Result{}, nil
+	if a.settle() == 0 && a.want.Attributes["ready"] == nil && a.text("outputs_from") != fromReads {
+		return provider.Result{}, a.outputs().settled(nil)
 	}
 	t, err := a.observe(&lists{})
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 // and counts the reads of each object below /counted/ in the object's member n. While the script's
 // file "feeds" exists, a change of an object below /fed/ has the objects checked that the file names:
 // the terms of a filter.
+// Below /issued/, only the response to a change has the member token, a new one each time.
 func objects(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: objects FILE...")
@@ -44,6 +45,7 @@ type objectAPI struct {
 	deleted string // file
 	reads   int
 	feeds   func() error
+	tokens  int
 }
 
 // check has the objects checked that the file "feeds" names, with the variables of the script.
@@ -108,6 +110,11 @@ func (a *objectAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a.objects[r.URL.Path] = object
 	w.Header().Set("Content-Type", "application/json")
+	if strings.HasPrefix(r.URL.Path, "/issued/") && r.Method != http.MethodGet {
+		a.tokens++
+		object = maps.Clone(object)
+		object["token"] = fmt.Sprintf(`issued-%d&"p/w"+<%d>`, a.tokens, a.tokens)
+	}
 	_ = json.NewEncoder(w).Encode(object)
 }
 

@@ -32,7 +32,7 @@ func (c *Compiled) digest(h hash.Hash) {
 		}
 	}
 	put(c.Name, c.Space, c.Aliases, c.Features, c.Titles, c.Rules, c.Assigned, c.Thing != nil,
-		c.Gather != nil, c.Whole != nil, c.Within != nil, c.Keeps != nil)
+		c.Gather != nil, c.Whole != nil, c.Within != nil, c.Keeps != nil, c.Outputs != nil)
 	for i := range c.Attributes {
 		a := &c.Attributes[i]
 		put(a.Name, a.Type, a.Default, a.Behaviour)

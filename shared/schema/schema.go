@@ -119,6 +119,10 @@ type Type struct {
 	// Keeps returns the paths on the agent's machine that must not be removed while the resource is
 	// in the model.
 	Keeps func(attributes map[string]any) []Kept
+	// Outputs returns the names of the secret outputs that the handler keeps of a resource, if its
+	// attributes determine them; nil if they are not known before the resource has run. A reference
+	// to another output is rejected.
+	Outputs func(attributes map[string]any) []string
 	// Whole reports whether a resource describes its object completely, so that no other resource
 	// may change a part of it. It also returns the advice for the author of such another resource.
 	Whole func(attributes map[string]any) (is bool, instead string)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"southbound/shared/diag"
 	"southbound/shared/provider"
@@ -27,9 +28,9 @@ func outputsOf(c *Checker, r *resource.Resource) []diag.Problem {
 }
 
 // absentOutputs refuses references to secret outputs of resources that are not among resources: no
-// run can give them a value.
+// run can give them a value. It also refuses outputs that a resource does not have by its attributes.
 func absentOutputs(
-	r *resource.Resource, resources []resource.Resource, byID map[resource.ID]int,
+	c *Checker, r *resource.Resource, resources []resource.Resource, byID map[resource.ID]int,
 ) []diag.Problem {
 	return eachOutput(r, func(o resource.Output) *diag.Problem {
 		i, there := byID[o.Of]
@@ -44,11 +45,36 @@ func absentOutputs(
 		case resources[i].Purged && !r.Purged:
 			p.Message += "which is purged"
 			p.Hint = "use another secret, or purge this resource as well"
+		case !r.Purged:
+			return noOutput(c, &resources[i], o)
 		default:
 			return nil
 		}
 		return p
 	})
+}
+
+// noOutput refuses an output that a resource does not have by its attributes.
+func noOutput(c *Checker, of *resource.Resource, o resource.Output) *diag.Problem {
+	t, ok := c.Type(of)
+	path, err := resource.ParsePath(o.Path)
+	if !ok || t.Outputs == nil || err != nil || len(path) == 0 {
+		return nil
+	}
+	names := t.Outputs(of.Attributes)
+	if names == nil || slices.Contains(names, path[0]) {
+		return nil
+	}
+	slices.Sort(names)
+	p := &diag.Problem{
+		Message: fmt.Sprintf("refers to secret output %q of %s, which has no output %q", o.Path, o.Of,
+			path[0]),
+		Hint: "use one of its outputs: " + strings.Join(names, ", "),
+	}
+	if len(names) == 0 {
+		p.Hint = "declare the output in that resource, or use another secret"
+	}
+	return p
 }
 
 // eachOutput returns the problems that check finds with the secret outputs to which attributes of r

@@ -274,7 +274,7 @@ func (c *Checker) CheckThere(
 			}
 			problems.Add(p)
 		}
-		for _, p := range absentOutputs(r, resources, byID) {
+		for _, p := range absentOutputs(c, r, resources, byID) {
 			p.Pos = at(i, p.Attribute)
 			problems.Add(p)
 		}
