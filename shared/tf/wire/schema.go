@@ -152,3 +152,16 @@ type IdentityAttribute struct {
 	OptionalForImport bool
 	Description       string
 }
+
+// Absent reports whether there is no value at all, which differs from a null value.
+func (v DynamicValue) Absent() bool { return len(v.Msgpack) == 0 && len(v.JSON) == 0 }
+
+// Failed reports whether diagnostics contain an error.
+func Failed(diagnostics []Diagnostic) bool {
+	for _, d := range diagnostics {
+		if d.Severity != SeverityWarning { // invalid severities count as errors
+			return true
+		}
+	}
+	return false
+}
