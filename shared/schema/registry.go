@@ -129,6 +129,10 @@ func reservedNames() []string {
 	}
 }
 
+// Reserved reports whether no attribute can have the name, because documents, output and filters use
+// it next to the names of attributes.
+func Reserved(name string) bool { return slices.Contains(reservedNames(), name) }
+
 func features() []string {
 	return []string{"canonicalise", "batch", "noop", "facts", "reload", "discover", FeatureFiles}
 }
@@ -267,7 +271,7 @@ func (c *compiler) attribute(t *Compiled, i int) {
 	case !resource.ValidName(a.Name):
 		c.bad(a.Name, "a letter, then letters, digits and _"+lookAlike(a.Name),
 			"%q is not a name for an attribute", a.Name)
-	case slices.Contains(reservedNames(), a.Name):
+	case Reserved(a.Name):
 		c.bad(a.Name, "documents use it beside the attributes; choose another",
 			"the name %q is reserved", a.Name)
 	case twice:
