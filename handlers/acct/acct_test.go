@@ -170,7 +170,7 @@ func (r *relay) List(ctx *provider.Context, found func(provider.Found) error) er
 	return h.List(ctx, found)
 }
 
-func (r *relay) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+func (r *relay) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]any, error) {
 	h, _ := r.get(ctx).(provider.FactReader)
 	return h.Facts(ctx, req)
 }

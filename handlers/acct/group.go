@@ -240,10 +240,10 @@ func (h group) Delete(ctx *provider.Context, req provider.DeleteRequest) (provid
 }
 
 // Facts implements provider.FactReader.
-func (h group) Facts(_ *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+func (h group) Facts(_ *provider.Context, req provider.ReadRequest) (map[string]any, error) {
 	row, err := h.host.find("group", groupFields, text(req.Resource, "name"))
 	if err != nil || row == nil {
 		return nil, err
 	}
-	return map[string]string{"gid": row[groupGID]}, nil
+	return map[string]any{"gid": row[groupGID]}, nil
 }

@@ -459,10 +459,10 @@ func (user) Remembers(r provider.Resource) []string {
 }
 
 // Facts implements provider.FactReader.
-func (h user) Facts(_ *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+func (h user) Facts(_ *provider.Context, req provider.ReadRequest) (map[string]any, error) {
 	a, err := h.host.account(text(req.Resource, "name"), false)
 	if err != nil || a == nil {
 		return nil, err
 	}
-	return map[string]string{"uid": a.uid, "gid": a.gid, "home": a.home}, nil
+	return map[string]any{"uid": a.uid, "gid": a.gid, "home": a.home}, nil
 }

@@ -176,7 +176,7 @@ func (o object) ApplyBatch(ctx context.Context, items []provider.BatchChange) []
 }
 
 // Facts implements provider.FactReader.
-func (o object) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+func (o object) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]any, error) {
 	t, err := o.target(ctx, req.Resource)
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (o object) Facts(ctx *provider.Context, req provider.ReadRequest) (map[stri
 	if err != nil || head == nil {
 		return nil, err
 	}
-	out := map[string]string{"url": "s3://" + t.bucket + "/" + t.key}
+	out := map[string]any{"url": "s3://" + t.bucket + "/" + t.key}
 	for name, v := range map[string]*string{"etag": head.ETag, "version_id": head.VersionId} {
 		if v != nil {
 			out[name] = *v

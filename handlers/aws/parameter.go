@@ -158,14 +158,14 @@ func (parameter) ReadBatch(ctx context.Context, items []provider.BatchRead) []pr
 // Facts implements provider.FactReader.
 func (p parameter) Facts(
 	ctx *provider.Context, req provider.ReadRequest,
-) (map[string]string, error) {
+) (map[string]any, error) {
 	r := req.Resource
 	r.Purged = true // its value is not needed
 	obs, err := p.Read(ctx, provider.ReadRequest{Resource: r})
 	if err != nil || !obs.Exists {
 		return nil, err
 	}
-	out := map[string]string{}
+	out := map[string]any{}
 	for _, name := range []string{"version", "arn"} {
 		if v := obs.Attributes[name]; v != nil {
 			out[name] = fmt.Sprint(v)

@@ -346,7 +346,7 @@ func (handler) Diff(
 }
 
 // Facts implements provider.FactReader: the commit that is checked out.
-func (h handler) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+func (h handler) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]any, error) {
 	w, err := wantedOf(req.Resource)
 	if err != nil {
 		return nil, err
@@ -360,5 +360,5 @@ func (h handler) Facts(ctx *provider.Context, req provider.ReadRequest) (map[str
 		return nil, err
 	}
 	commit, branch, err := g.head()
-	return map[string]string{"commit": commit, "branch": branch}, err
+	return map[string]any{"commit": commit, "branch": branch}, err
 }

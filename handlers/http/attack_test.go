@@ -121,7 +121,7 @@ func TestDrift(t *testing.T) {
 		if said := host.Output() + fmt.Sprint(diffs); strings.Contains(said, "s3cr3t") {
 			t.Errorf("%s: a secret in %s", step.why, said)
 		}
-		if f := host.Facts(); change == diff.NoChange && (len(f) != 1 || f["number"] == "") {
+		if f := host.Facts(); change == diff.NoChange && (len(f) != 1 || f["number"] == nil) {
 			t.Errorf("%s: facts are %v", step.why, f)
 		}
 	}

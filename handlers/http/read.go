@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -121,21 +122,44 @@ func (a *reader) observed(t *thing) (provider.Observation, error) {
 }
 
 // facts returns the facts of an object.
-func (a *reader) facts(t *thing) map[string]string {
-	out := map[string]string{}
+func (a *reader) facts(t *thing) map[string]any {
+	out := map[string]any{}
 	m, _ := a.want.Attributes["facts"].(map[string]any)
 	for name, p := range m {
 		pointer, _ := p.(string)
-		v, _ := at(t.value, pointer)
-		if text, ok := scalarText(v); ok {
-			out[name] = a.redact(text)
+		if v, _ := at(t.value, pointer); v != nil && v != "" {
+			out[name] = a.withoutSecrets(v)
 		}
 	}
 	return out
 }
 
+// withoutSecrets returns a JSON value without secrets in its texts and names.
+func (a *reader) withoutSecrets(v any) any {
+	switch v := v.(type) {
+	case string:
+		return a.redact(v)
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = a.withoutSecrets(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			out[a.redact(k)] = a.withoutSecrets(v[k])
+		}
+		return out
+	}
+	if text, _ := scalarText(v); a.redact(text) != text {
+		return diff.Redacted
+	}
+	return v
+}
+
 // Facts implements provider.FactReader.
-func (o object) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+func (o object) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]any, error) {
 	a, err := newAPI(ctx, req.Resource)
 	if err != nil {
 		return nil, err

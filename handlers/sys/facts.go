@@ -85,13 +85,13 @@ func (handler) Delete(*provider.Context, provider.DeleteRequest) (provider.Resul
 }
 
 // Facts implements provider.FactReader. Facts that cannot be read are omitted.
-func (h handler) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+func (h handler) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, provider.Errorf(provider.Retryable, "learn facts: %w", err)
 	}
 	if other, ok := ctx.Transport().(provider.FactSource); ok {
 		facts, err := other.Facts(ctx)
-		return facts, err // the error names the fact
+		return provider.TextFacts(facts), err // the error names the fact
 	}
 	facts := provider.MachineFacts()
 	h.files(facts)
@@ -108,7 +108,7 @@ func (h handler) Facts(ctx *provider.Context, req provider.ReadRequest) (map[str
 			delete(facts, name)
 		}
 	}
-	return facts, nil
+	return provider.TextFacts(facts), nil
 }
 
 // line returns the content of a file, without the line end; "" if it does not exist.

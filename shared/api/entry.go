@@ -100,6 +100,7 @@ type (
 	AgentsQuery      = agents.Query
 	PageQuery        = paging.Query
 	ParametersQuery  = parameters.Query
+	Fact             = parameters.Fact
 	ResourcesQuery   = resources.Query
 	Summary          = environments.Summary
 	Type             = types.Type
@@ -136,6 +137,9 @@ const (
 	JobDone    = jobs.JobDone
 	JobFailed  = jobs.JobFailed
 )
+
+// FactOf returns a stored fact in its public form.
+func FactOf(p *state.Parameter) Fact { return parameters.FactOf(p) }
 
 // WithCaller returns a context of requests by a caller, for services that are not called over HTTP.
 func WithCaller(ctx context.Context, c Caller) context.Context { return wire.WithCaller(ctx, c) }

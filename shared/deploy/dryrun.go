@@ -56,11 +56,11 @@ func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only stat
 		return only.Picks(r.ID,
 			r.Set) && (status == nil || status[r.ID])
 	}
-	entries, err := e.planner().WithValues(ctx, env, version.SortedEntries(byID), v.Agents)
+	entries, misfits, err := e.planner().WithValues(ctx, env, version.SortedEntries(byID), v.Agents)
 	if err != nil {
 		return DryRun{}, err
 	}
-	return d.run(ctx, entries)
+	return d.run(ctx, entries, misfits)
 }
 
 // dryRunner holds the state of one call of DryRun or Preview.
@@ -132,8 +132,11 @@ func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run.Run) error {
 	return err
 }
 
-// run compares entries with reality, lane by lane, and reports on them in execution order.
-func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, error) {
+// run compares entries with reality, lane by lane, and reports on them in execution order. misfits are
+// the reasons of those whose values do not fit.
+func (d *dryRunner) run(
+	ctx context.Context, entries []version.Entry, misfits map[resource.ID]string,
+) (DryRun, error) {
 	d.out.Version = d.version
 	lanes := state.LanesOf(d.agents)
 	rows := make(map[resource.ID]*state.Row, len(entries))
@@ -149,7 +152,7 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 		rows[res.ID] = &state.Row{
 			ID: res.ID,
 			Intent: state.Intent{Lane: lane, Version: d.version, Hash: entries[i].Hash,
-				Body: entries[i].Body, Missing: model.Missing(res.Attributes)},
+				Body: entries[i].Body, Missing: model.Missing(res.Attributes), Problem: misfits[res.ID]},
 		}
 		nodes = append(nodes, version.Node{ID: res.ID, Lane: lane, Requires: res.Requires})
 		if res.Purged {
@@ -172,15 +175,8 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 		delete(rows, id)
 	}
 	err := d.compare(ctx, g, rows, blocked, func(id resource.ID) planner.PlannedChange {
-		w := planner.PlannedChange{
-			ID:     id,
-			Action: "undefined",
-			Reason: "something it needs is not known",
-		}
-		if missing := rows[id].Missing; len(missing) > 0 {
-			w.Reason = state.Unknown(missing)
-		}
-		return w
+		return planner.PlannedChange{ID: id, Action: "undefined",
+			Reason: cmp.Or(rows[id].Why(), "something it needs is not known")}
 	})
 	if err == nil && len(d.out.Unread) == 0 {
 		d.after(g, nil)

@@ -16,14 +16,14 @@ import (
 // learned is the test's handler with a fact v: the value of the thing.
 type learned struct{ handler }
 
-func (l learned) Facts(_ *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+func (l learned) Facts(_ *provider.Context, req provider.ReadRequest) (map[string]any, error) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	v, exists := l.w.things[nameOf(req.Resource)]
 	if !exists {
 		return nil, nil
 	}
-	return map[string]string{"v": v}, nil
+	return map[string]any{"v": v}, nil
 }
 
 func learning(t *testing.T) *rig {

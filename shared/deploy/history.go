@@ -49,11 +49,11 @@ func (e *Engine) Compare(
 	if err != nil {
 		return nil, err
 	}
-	was, err := e.planner().WithValues(ctx, env, version.SortedEntries(before), old.Agents)
+	was, _, err := e.planner().WithValues(ctx, env, version.SortedEntries(before), old.Agents)
 	if err != nil {
 		return nil, err
 	}
-	will, err := e.planner().WithValues(ctx, env, version.SortedEntries(after), now.Agents)
+	will, misfits, err := e.planner().WithValues(ctx, env, version.SortedEntries(after), now.Agents)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +63,11 @@ func (e *Engine) Compare(
 	texts := run.FewTexts(run.TextsOf(ctx, e.Files))
 	planned, err := e.planner().CompareEntries(before, will,
 		planner.MergeAgents(old.Agents, now.Agents), opts.Whole, texts)
+	for i := range planned {
+		if why := misfits[planned[i].ID]; why != "" {
+			planned[i].Reason = why
+		}
+	}
 	agents := agentChanges(old.Agents, now.Agents)
 	recheck(planned, agents)
 	sayReached(planned, agents, false)

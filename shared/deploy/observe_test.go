@@ -117,7 +117,7 @@ func TestValuesFromHandlersAreBounded(t *testing.T) {
 		{"a fact without a name", says(func(c *provider.Context) {
 			c.Fact("", "x")
 			c.Fact("long", strings.Repeat("x", 1<<20))
-		}), "deployed", `a fact is not kept`},
+		}), "deployed", `is refused: its name has 0 bytes`},
 		{"much to be given back", odd{act: func(*provider.Context) provider.Result {
 			return provider.Result{Again: &provider.Again{After: time.Second,
 				State: make([]byte, 4097)}}

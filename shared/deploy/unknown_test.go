@@ -90,8 +90,8 @@ func TestUnknownIsUndefined(t *testing.T) {
 // factual is the test's handler with a fact.
 type factual struct{ handler }
 
-func (factual) Facts(*provider.Context, provider.ReadRequest) (map[string]string, error) {
-	return map[string]string{"address": "x"}, nil
+func (factual) Facts(*provider.Context, provider.ReadRequest) (map[string]any, error) {
+	return map[string]any{"address": "x"}, nil
 }
 
 // TestFactsGoWithTheirResource pins that facts are forgotten when what they were learned from is

@@ -35,7 +35,7 @@ func newWorld() *world {
 
 func (w *world) Log(l provider.Line)                                { w.lines = append(w.lines, l) }
 func (w *world) Changed(string, diff.Diff)                          {}
-func (w *world) Fact(string, string)                                {}
+func (w *world) Fact(string, resource.Data)                         {}
 func (w *world) Files() provider.Files                              { return nil }
 func (w *world) Transport() any                                     { return w.transport }
 func (w *world) Secret(string)                                      {}

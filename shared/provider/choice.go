@@ -43,6 +43,9 @@ func Define(t schema.Type, providers ...Provider) Definition {
 				problems = append(problems, fmt.Sprintf("provider %s is there twice", p.Name))
 			}
 		}
+		for _, m := range Mismatches(p.Handler) {
+			problems = append(problems, fmt.Sprintf("provider %s: %s; %s", p.Name, m.Message, m.Hint))
+		}
 		names = append(names, p.Name)
 		if problem := p.Needs.check(); problem != "" {
 			problems = append(problems, fmt.Sprintf("provider %s: %s", p.Name, problem))

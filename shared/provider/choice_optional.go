@@ -82,7 +82,7 @@ func (c *Choice) Reload(ctx *Context, req ReadRequest) error {
 }
 
 // Facts implements FactReader.
-func (c *Choice) Facts(ctx *Context, req ReadRequest) (map[string]string, error) {
+func (c *Choice) Facts(ctx *Context, req ReadRequest) (map[string]any, error) {
 	p, err := c.choose(ctx, req.Resource)
 	if err != nil {
 		return nil, err

@@ -3,11 +3,13 @@ package provider
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
 
 	"southbound/shared/diff"
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -47,7 +49,8 @@ type Host interface {
 	Log(line Line)
 	Now() time.Time
 	Changed(attribute string, d diff.Diff)
-	Fact(name, value string)
+	// Fact receives a fact that CheckFact accepts.
+	Fact(name string, value resource.Data)
 	Files() Files
 	Transport() any
 	Secret(value string)
@@ -239,9 +242,18 @@ func (c *Context) Changed(attribute string, from, to any) {
 	c.host.Changed(attribute, diff.Diff{Current: from, Desired: to})
 }
 
-// Fact records a fact of the resource. It is kept whether or not the run succeeds.
-func (c *Context) Fact(name, value string) {
-	c.host.Fact(name, value)
+// Fact records a fact of the resource. The value is any Go value that has a JSON form, such as a text,
+// a number, a list, a map with text keys, or a struct with tags of encoding/json. A map is data: it
+// never refers to a secret, whatever its members. The fact is kept whether or not the run succeeds.
+// If FactOf refuses it, the former value stays, and an error line of the run names it.
+func (c *Context) Fact(name string, value any) {
+	data, err := FactOf(name, value)
+	if err != nil {
+		c.Error(fmt.Sprintf("fact %q of %s is refused: %v", short(name), c.ID(), err), "hint",
+			fault.HintOf(err))
+		return
+	}
+	c.host.Fact(name, data)
 	if c.run == nil {
 		return
 	}
@@ -250,10 +262,11 @@ func (c *Context) Fact(name, value string) {
 	if c.run.known == nil {
 		c.run.known = map[string]string{}
 	}
-	c.run.known[name] = value
+	c.run.known[name] = data.Text()
 }
 
-// Known returns a fact of the resource, "" if there is none. The fact was recorded by this run, or
+// Known returns a fact of the resource, "" if there is none. A value that is no text is returned as
+// JSON. The fact was recorded by this run, or
 // by an earlier run if the handler remembers it.
 func (c *Context) Known(name string) string {
 	if c.run == nil {

@@ -35,7 +35,7 @@ func Types(of []Definition) []schema.Type {
 }
 
 // NewRegistry compiles the types of definitions. It returns all errors together, as
-// schema.NewRegistry does, including missing handlers.
+// schema.NewRegistry does, including missing handlers and Mismatches.
 func NewRegistry(of []Definition) (*schema.Registry, error) {
 	types, err := schema.NewRegistry(Types(of)...)
 	var problems diag.Problems
@@ -44,6 +44,9 @@ func NewRegistry(of []Definition) (*schema.Registry, error) {
 			problems.Add(diag.Problem{Resource: of[i].Type.Name,
 				Message: "the definition has no handler",
 				Hint:    "set Handler of the provider.Definition"})
+		}
+		for _, m := range Mismatches(of[i].Handler) {
+			problems.Add(diag.Problem{Resource: of[i].Type.Name, Message: m.Message, Hint: m.Hint})
 		}
 	}
 	if len(problems) == 0 {
@@ -147,7 +150,7 @@ type Again struct {
 }
 
 // The optional interfaces. A handler implements those for which it does better than the engine's
-// default.
+// default. A method that has the name of one and another signature is an error; see Mismatches.
 
 // Differ replaces diff.Compare; it returns differences by attribute. A difference with Replace
 // requires a replacement of the thing, as an attribute with the behaviour schema.Replace does.
@@ -206,9 +209,9 @@ type Reloader interface {
 	Reload(ctx *Context, req ReadRequest) error
 }
 
-// FactReader reports facts of a resource on request; values are text.
+// FactReader reports facts of a resource on request, by name. See Context.Fact for their values.
 type FactReader interface {
-	Facts(ctx *Context, req ReadRequest) (map[string]string, error)
+	Facts(ctx *Context, req ReadRequest) (map[string]any, error)
 }
 
 // Finder determines the result of a create that may have happened and was not recorded. It returns

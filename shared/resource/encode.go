@@ -3,6 +3,7 @@ package resource
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -16,15 +17,17 @@ import (
 // MaxDepth is the maximum nesting of lists and maps in encoding and decoding.
 const MaxDepth = 200
 
-// style is the format of numbers.
-type style bool
+// style is the format of numbers and of maps.
+type style int
 
 const (
 	// exact keeps the kind of a number: 5.0 is not 5.
-	exact style = false
+	exact style = iota
 	// byValue writes a float without a fraction as the equal integer, so that Equal values have the
 	// same hash.
-	byValue style = true
+	byValue
+	// plain is exact for values without references: each map is written as it is.
+	plain
 )
 
 // CanonicalValue returns the canonical JSON of a value. Members are ordered by the UTF-16 code
@@ -61,7 +64,10 @@ func appendValue(b []byte, v any, s style, depth int) ([]byte, error) {
 	case []any:
 		return appendList(b, v, s, depth)
 	case map[string]any:
-		return appendMap(b, v, s, depth, true)
+		return appendMap(b, v, s, depth, s != plain)
+	}
+	if s == plain {
+		return b, notValue(fmt.Sprintf("a %T", v))
 	}
 	return appendReference(b, v)
 }
@@ -125,7 +131,7 @@ func appendText(b []byte, t Text) ([]byte, error) {
 		case Secret, Parameter, Fact:
 			b, err = appendReference(b, p)
 		default:
-			err = notValue("a text with " + kindOf(p))
+			err = notValue("a text with " + KindOf(p))
 		}
 		if err != nil {
 			return b, err
@@ -168,11 +174,11 @@ func appendNumber(b []byte, f float64, s style) ([]byte, error) {
 		// all digits, as for the equal integer
 		return strconv.AppendFloat(b, f, 'f', 0, 64), nil
 	}
-	if s == exact && f == 0 && math.Signbit(f) {
+	if s != byValue && f == 0 && math.Signbit(f) {
 		b = append(b, '-') // a program may distinguish -0 from 0, although they are equal
 	}
 	b = appendFloat(b, f)
-	if s == exact && whole && math.Abs(f) < 1e21 {
+	if s != byValue && whole && math.Abs(f) < 1e21 {
 		b = append(b, '.', '0')
 	}
 	return b, nil

@@ -18,6 +18,8 @@ type decoder struct {
 	s   string
 	i   int
 	err error
+	// plain reads each map as data, and never as a reference.
+	plain bool
 }
 
 func (d *decoder) space() {
@@ -92,7 +94,7 @@ func (d *decoder) value(depth int) any {
 	case c == '"':
 		return d.string()
 	case c == '{':
-		return d.object(depth, false)
+		return d.object(depth, d.plain)
 	case c == '[':
 		return d.list(depth)
 	case c == '-' || c >= '0' && c <= '9':

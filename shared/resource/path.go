@@ -1,7 +1,6 @@
 package resource
 
 import (
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,8 +59,12 @@ func (p Path) String() string {
 // In returns the value to which the path leads from v. If the path leads nowhere, In returns
 // fault.NotFound; it names the first segment that does not fit. The error shows names of members, and
 // no values.
-func (p Path) In(v any) (any, error) {
-	for i, step := range p {
+func (p Path) In(v any) (any, error) { return p.in(v, 0) }
+
+// in is In for a value at the first from segments of the path, which only messages show.
+func (p Path) in(v any, from int) (any, error) {
+	for i := from; i < len(p); i++ {
+		step := p[i]
 		switch in := v.(type) {
 		case map[string]any:
 			next, is := in[step]
@@ -83,7 +86,7 @@ func (p Path) In(v any) (any, error) {
 			v = in[n]
 		default:
 			return nil, fault.New(fault.NotFound, "", "%s is %s, so %q leads nowhere in it", p.at(i),
-				scalarKind(v), step).WithHint("end the path at %s", p.at(i))
+				KindOf(v), step).WithHint("end the path at %s", p.at(i))
 		}
 	}
 	return v, nil
@@ -115,15 +118,29 @@ func membersHint(m map[string]any) string {
 	return "use one of its members: " + strings.Join(names, ", ")
 }
 
-// scalarKind names the kind of a value that has no members.
-func scalarKind(v any) string {
-	switch v.(type) {
-	case string:
-		return "a text"
-	case bool:
-		return "a boolean"
-	case int64, float64, *big.Int:
-		return "a number"
+// Path returns the name of the fact, unescaped, and the path into its value behind it. Text that is
+// no path is the name of a fact as it stands.
+func (f Fact) Path() Path {
+	p, err := ParsePath(f.Name)
+	if err != nil || len(p) == 0 {
+		return Path{f.Name}
 	}
-	return kindOf(v)
+	return p
 }
+
+// CheckFact checks the name in a reference to a fact: a path whose first segment, the name of the
+// fact, is not empty. The error is fault.Invalid.
+func CheckFact(name string) error {
+	p, err := ParsePath(name)
+	if err == nil && (len(p) == 0 || p[0] == "") {
+		return fault.New(fault.Invalid, "", "the path %q begins with no name of a fact", name).
+			WithHint("write the name first, without a slash before it: NAME/MEMBER/0")
+	}
+	return err
+}
+
+// Key returns the name under which the fact is stored.
+func (f Fact) Key() string { return f.Path()[0] }
+
+// In returns the part of the fact's value to which f refers. See Path.In.
+func (f Fact) In(value any) (any, error) { return f.Path().in(value, 1) }

@@ -87,6 +87,39 @@ func TestPathsThatAreNone(t *testing.T) {
 	}
 }
 
+// TestFactPath pins the name of the fact in a reference, and the path behind it.
+func TestFactPath(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]resource.Path{
+		"ip":            {"ip"},
+		"endpoints/0":   {"endpoints", "0"},
+		"a~1b/c":        {"a/b", "c"},
+		"not~a~pointer": {"not~a~pointer"}, // stored before paths existed
+	} {
+		f := resource.Fact{Name: name, Of: "std::Null[a,name=x]"}
+		if got := f.Path(); !reflect.DeepEqual(got, want) || f.Key() != want[0] {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+		if err := resource.CheckFact(name); (err != nil) != (name == "not~a~pointer") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, name := range []string{"", "/", "/x", "a~"} {
+		if err := resource.CheckFact(name); err == nil || fault.KindOf(err) != fault.Invalid ||
+			fault.HintOf(err) == "" {
+			t.Errorf("%q is a reference to a fact: %v", name, err)
+		}
+	}
+	got, err := resource.Fact{Name: "endpoints/0"}.In([]any{"x"})
+	if err != nil || got != "x" {
+		t.Error(got, err)
+	}
+	_, err = resource.Fact{Name: "endpoints/0"}.In("text")
+	if err == nil || !strings.Contains(err.Error(), `"endpoints" is a text, so "0" leads nowhere`) {
+		t.Errorf("a path through a text: %v", err)
+	}
+}
+
 // FuzzPath checks that parsing inverts the text of a path, and that no path panics.
 func FuzzPath(f *testing.F) {
 	for _, s := range []string{"", "a", "a/0/b", "~0", "~1/~01", "a//", "~", "/", "0/-1"} {

@@ -84,7 +84,7 @@ func (j *joiner) add(part any) error {
 		}
 		return nil
 	default:
-		return fault.New(fault.Invalid, "", "%s cannot stand inside a text", kindOf(part)).
+		return fault.New(fault.Invalid, "", "%s cannot stand inside a text", KindOf(part)).
 			WithHint("use texts, numbers, booleans, secrets, parameters and facts")
 	}
 	if j.size += len(text); j.size <= MaxText {
@@ -101,9 +101,24 @@ func (j *joiner) flush() {
 	}
 }
 
-// kindOf names the kind of a value for messages.
-func kindOf(v any) string {
+// FitsText reports whether a value can be a part of a text; see NewText.
+func FitsText(v any) bool {
 	switch v.(type) {
+	case string, bool, int64, float64, *big.Int, Secret, Parameter, Fact, Text:
+		return true
+	}
+	return false
+}
+
+// KindOf names the kind of a value for messages, such as "a list".
+func KindOf(v any) string {
+	switch v.(type) {
+	case string:
+		return "a text"
+	case bool:
+		return "a boolean"
+	case int64, float64, *big.Int:
+		return "a number"
 	case nil:
 		return "null"
 	case []any:

@@ -86,6 +86,9 @@ func checkReferences(v any) error {
 			if _, err := resource.ParseID(string(r.Of)); err != nil {
 				return err // already a fault
 			}
+			if err := resource.CheckFact(r.Name); err != nil {
+				return err // already a fault
+			}
 		}
 	}
 	return nil

@@ -37,24 +37,32 @@ func (c Remote) Suggest(ctx context.Context, env, name string, values []any) err
 func (c Remote) Parameters(
 	ctx context.Context, env string, facts bool,
 ) ([]state.Parameter, error) {
-	what := "parameters"
-	if facts {
-		what = "facts"
+	if !facts {
+		return client.AllIn[state.Parameter](ctx, c.Conn, env, "parameters")
 	}
-	return client.AllIn[state.Parameter](ctx, c.Conn, env, what)
+	all, err := client.AllIn[Fact](ctx, c.Conn, env, "facts")
+	if err != nil {
+		return nil, err
+	}
+	return storedFacts(all)
 }
 
 // ParametersPage implements Home.
 func (c Remote) ParametersPage(
 	ctx context.Context, env string, q Query,
 ) (paging.Page[state.Parameter], error) {
-	v, what := q.Values(), "parameters"
+	v := q.Values()
 	client.Set(v, "prefix", q.Prefix)
-	if q.Facts {
-		what = "facts"
-		client.Set(v, "resource", string(q.Resource))
+	if !q.Facts {
+		return client.Page[state.Parameter](ctx, c.Conn, env, "parameters", v)
 	}
-	return client.Page[state.Parameter](ctx, c.Conn, env, what, v)
+	client.Set(v, "resource", string(q.Resource))
+	page, err := client.Page[Fact](ctx, c.Conn, env, "facts", v)
+	if err != nil {
+		return paging.Page[state.Parameter]{}, err
+	}
+	items, err := storedFacts(page.Items)
+	return paging.Page[state.Parameter]{Items: items, Next: page.Next, Count: page.Count}, err
 }
 
 // Parameter implements Home.

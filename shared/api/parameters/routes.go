@@ -75,10 +75,11 @@ func Routes(r *server.Router, s *Service) {
 		})
 	server.Register(r, http.MethodGet, server.EnvironmentPath+"/facts", "facts",
 		"Facts, by resource and name",
-		func(ctx context.Context, i *factsIn) (*server.Out[paging.Page[state.Parameter]], error) {
+		func(ctx context.Context, i *factsIn) (*server.Out[paging.Page[Fact]], error) {
 			q := i.query()
 			q.Facts, q.Resource = true, resource.ID(i.Resource)
-			return server.Answer(s.ParametersPage(ctx, i.Env, q))
+			page, err := s.ParametersPage(ctx, i.Env, q)
+			return server.Answer(factsPage(page), err)
 		})
 	server.Register(r, http.MethodGet, oneParameter, "parameter", "One parameter",
 		func(ctx context.Context, i *InNamed) (*server.Out[state.Parameter], error) {

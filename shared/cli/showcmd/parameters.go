@@ -121,6 +121,8 @@ func (c *ParameterCommands) ListCommands() []*cobra.Command {
 				return c.parameters(ctx, ps)
 			})},
 		{Use: "facts", Short: "List facts", Args: none,
+			Long: "A fact is a JSON value: a text is shown as it is, any other value as JSON. With " +
+				"--json, value is the value itself.",
 			Example: "  southbound facts\n  southbound facts --resource 'fs::File[web1,path=/etc/motd]'",
 			RunE: c.Reading(func(ctx context.Context, _ []string) error {
 				return c.parameters(ctx, facts)
@@ -149,6 +151,8 @@ func (c *ParameterCommands) parameters(ctx context.Context, q api.ParametersQuer
 	facts := q.Facts
 	for _, p := range ps {
 		switch {
+		case c.JSON && facts:
+			c.Line(api.FactOf(&p))
 		case c.JSON:
 			c.Line(p)
 		case facts:

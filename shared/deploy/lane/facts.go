@@ -5,6 +5,7 @@ import (
 
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
+	"southbound/shared/resource"
 )
 
 // learn removes from the results of a group the facts that are stored with the same value: they are
@@ -28,16 +29,16 @@ func (b *batch) learn(ctx context.Context, group []*claim) {
 	if err != nil {
 		return
 	}
-	known := make(map[state.ParameterKey]string, len(stored))
+	known := make(map[state.ParameterKey]resource.Data, len(stored))
 	for i := range stored {
-		known[state.ParameterKey{Name: stored[i].Name, Of: stored[i].Of}] = stored[i].Value
+		known[state.ParameterKey{Name: stored[i].Name, Of: stored[i].Of}] = stored[i].Data()
 	}
 	for _, c := range group {
 		if c.result == nil || c.told {
 			continue
 		}
 		for name, value := range c.result.Facts {
-			if was, is := known[state.ParameterKey{Name: name, Of: c.row.ID}]; is && was == value {
+			if was, is := known[state.ParameterKey{Name: name, Of: c.row.ID}]; is && was.Same(value) {
 				delete(c.result.Facts, name)
 			}
 		}

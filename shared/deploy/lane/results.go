@@ -129,10 +129,12 @@ func (r *recording) first(ctx context.Context) state.Commit {
 }
 
 // factsOf returns the facts of a resource as records to store.
-func factsOf(id resource.ID, facts map[string]string, at time.Time) []state.Parameter {
+func factsOf(id resource.ID, facts map[string]resource.Data, at time.Time) []state.Parameter {
 	var out []state.Parameter
 	for name, value := range facts {
-		out = append(out, state.Parameter{Name: name, Of: id, Value: value, Source: "fact", Updated: at})
+		p := state.Parameter{Name: name, Of: id, Source: "fact", Updated: at}
+		p.SetData(value)
+		out = append(out, p)
 	}
 	return out
 }

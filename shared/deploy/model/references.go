@@ -19,7 +19,7 @@ func Missing(v any) []string {
 			}
 			out = append(out, fmt.Sprintf("parameter %q", r.Name))
 		case resource.Fact:
-			out = append(out, fmt.Sprintf("fact %q of %s", r.Name, r.Of))
+			out = append(out, FactText(r))
 		case resource.Secret:
 			if o, awaited := r.Await(); awaited {
 				out = append(out, fmt.Sprintf("secret output %q of %s", o.Path, o.Of))
@@ -28,6 +28,9 @@ func Missing(v any) []string {
 	}
 	return out
 }
+
+// FactText names a fact, with the path into it, in a message.
+func FactText(f resource.Fact) string { return fmt.Sprintf("fact %q of %s", f.Name, f.Of) }
 
 // SecretsAmong returns the secrets among references that a source holds: all but secret outputs.
 func SecretsAmong(refs []any) []resource.Secret {

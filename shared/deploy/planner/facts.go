@@ -202,7 +202,7 @@ func (o *openRows) concerns(ref any) bool {
 	case resource.Parameter:
 		return o.about[state.ParameterKey{Name: r.Name}]
 	case resource.Fact:
-		return o.about[state.ParameterKey{Name: r.Name, Of: r.Of}]
+		return o.about[state.ParameterKey{Name: r.Key(), Of: r.Of}]
 	}
 	return false
 }
@@ -233,14 +233,13 @@ func (p *resolver) followers(
 func (p *resolver) resolveRow(
 	ctx context.Context, row *state.Row, res *resource.Resource, agent resource.Agent, known *values,
 ) error {
-	now, problems := p.pl.valued(ctx, res, known)
+	now, misfit := p.pl.valued(ctx, res, known)
 	missing := model.Missing(now.Attributes)
-	if len(missing) > 0 && !row.Undefined() {
+	switch {
+	case misfit != "":
+		p.apply(row, step.ValueKnown{Problem: misfit, Missing: model.Missing(res.Attributes)})
 		return nil
-	}
-	if len(problems) > 0 {
-		p.apply(row, step.ValueKnown{Problem: problems[0].Message,
-			Missing: model.Missing(res.Attributes)})
+	case len(missing) > 0 && !row.Undefined():
 		return nil
 	}
 	en, err := version.NewEntry(now, agent)

@@ -25,6 +25,7 @@ type releaser struct {
 	index   map[resource.ID]bool       // the ids of after
 	same    bool                       // the graph in force stays
 	written map[resource.ID]string     // hashes of entries of after that have got values
+	misfits map[resource.ID]string     // why values of entries of after do not fit
 	// with a delta: the resources whose requirements in the graph may have changed
 	edited []resource.ID
 	wave   waveProgress
@@ -58,7 +59,7 @@ type interrupted struct {
 // newReleaser returns a releaser for a difference.
 func newReleaser(p *releasing, d difference) *releaser {
 	return &releaser{p: p, difference: d, wave: waveProgress{p: p.planning},
-		written: map[resource.ID]string{}}
+		written: map[resource.ID]string{}, misfits: map[resource.ID]string{}}
 }
 
 // plan plans the rows, the graph and all other changes of the release.
@@ -193,7 +194,7 @@ func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool)
 	r.p.whole[en.ID] = true
 	r.p.set(row, func(row *state.Row) bool {
 		e := step.Released{Version: r.v.Number, Hash: en.Hash, Body: en.Body, Missing: missing,
-			Lane: lane, Owes: r.owes[row.ID], From: r.p.moves.from[en.ID]}
+			Problem: r.misfits[en.ID], Lane: lane, Owes: r.owes[row.ID], From: r.p.moves.from[en.ID]}
 		if e.From == nil {
 			e.Checked = r.wave.reached(row)
 		}

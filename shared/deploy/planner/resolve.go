@@ -1,11 +1,11 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"southbound/shared/deploy/model"
@@ -14,7 +14,6 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
-	"southbound/shared/schema"
 )
 
 // intents is a model whose references have been resolved as far as they can be.
@@ -43,7 +42,7 @@ type kept struct {
 
 // values holds known parameters, facts and versions of secret outputs for resolving references.
 type values struct {
-	known    map[state.ParameterKey]string
+	known    map[state.ParameterKey]resource.Data
 	outputs  map[resource.ID]string // by the resources that have outputs
 	volatile bool
 	pinned   bool // secrets keep the versions that they have
@@ -51,7 +50,7 @@ type values struct {
 
 // lookup reads the parameters, facts and versions of secret outputs that refs name.
 func (pl *Config) lookup(ctx context.Context, env string, refs []any) (*values, error) {
-	out := &values{known: map[state.ParameterKey]string{}}
+	out := &values{known: map[state.ParameterKey]resource.Data{}}
 	var params, facts []state.ParameterKey
 	var outputs []resource.ID
 	for _, ref := range refs {
@@ -59,7 +58,7 @@ func (pl *Config) lookup(ctx context.Context, env string, refs []any) (*values, 
 		case resource.Parameter:
 			params = append(params, state.ParameterKey{Name: r.Name})
 		case resource.Fact:
-			facts = append(facts, state.ParameterKey{Name: r.Name, Of: r.Of})
+			facts = append(facts, state.ParameterKey{Name: r.Key(), Of: r.Of})
 		case resource.Secret:
 			out.volatile = true
 			if o, is := r.Output(); is {
@@ -76,8 +75,8 @@ func (pl *Config) lookup(ctx context.Context, env string, refs []any) (*values, 
 		if err != nil {
 			return nil, fault.Wrap(fault.Unknown, "read parameters", err)
 		}
-		for _, p := range ps {
-			out.known[state.ParameterKey{Name: p.Name, Of: p.Of}] = p.Value
+		for i := range ps {
+			out.known[state.ParameterKey{Name: ps[i].Name, Of: ps[i].Of}] = ps[i].Data()
 		}
 	}
 	if len(outputs) == 0 {
@@ -99,8 +98,8 @@ func (p *planning) lookup(ctx context.Context, refs []any) (*values, error) {
 		return nil, err
 	}
 	for i := range p.store.set {
-		out.known[state.ParameterKey{Name: p.store.set[i].Name,
-			Of: p.store.set[i].Of}] = p.store.set[i].Value
+		set := &p.store.set[i]
+		out.known[state.ParameterKey{Name: set.Name, Of: set.Of}] = set.Data()
 	}
 	for _, k := range p.store.unset {
 		delete(out.known, k)
@@ -210,6 +209,10 @@ func (p *resolver) resolveEach(
 			continue
 		}
 		attrs, ps := p.pl.resolveAttributes(ctx, r, known)
+		if len(ps) > 0 {
+			// values of facts that do not fit are no errors of the documents
+			attrs, ps = p.pl.resolveAttributes(ctx, r, known.withoutFacts())
+		}
 		for _, q := range ps {
 			q.Pos = m.At(i, q.Attribute)
 			problems.Add(q)
@@ -249,18 +252,18 @@ func (p *resolver) resolveAgents(
 			out.byName[a.Name] = a
 			continue
 		}
-		options, err := resource.Walk(a.Options, func(ref any) (any, error) {
-			return p.pl.resolveRef(ctx, ref, known)
-		})
+		options, err := p.pl.resolveValue(ctx, a.Options, known)
 		if err == nil {
-			if missing := model.Missing(options); len(missing) > 0 {
-				err = fmt.Errorf("%s is not known", missing[0])
-			}
+			err = known.nowhere(options)
+		}
+		if missing := model.Missing(options); err == nil && len(missing) > 0 {
+			err = fmt.Errorf("%s is not known", missing[0])
 		}
 		if err != nil {
 			problems.Add(diag.Problem{
 				Pos:     m.AtAgent(a.Name),
-				Message: fmt.Sprintf("agent %q: %v", a.Name, err), Hint: optionHint(options),
+				Message: fmt.Sprintf("agent %q: %v", a.Name, err),
+				Hint:    cmp.Or(fault.HintOf(err), optionHint(options)),
 			})
 			continue
 		}
@@ -306,11 +309,13 @@ func (pl *Config) resolveRef(ctx context.Context, ref any, known *values) (any, 
 			return ref, nil
 		}
 		if v, ok := known.known[state.ParameterKey{Name: r.Name}]; ok {
-			return v, nil
+			return v.Value(), nil
 		}
 	case resource.Fact:
-		if v, ok := known.known[state.ParameterKey{Name: r.Name, Of: r.Of}]; ok {
-			return v, nil
+		if v, ok := known.known[state.ParameterKey{Name: r.Key(), Of: r.Of}]; ok {
+			if part, err := r.In(v.Value()); err == nil {
+				return part, nil
+			}
 		}
 	case resource.Secret:
 		if o, is := r.Output(); is {
@@ -325,6 +330,20 @@ func (pl *Config) resolveRef(ctx context.Context, ref any, known *values) (any, 
 	return ref, nil
 }
 
+// resolveValue returns a value in which the references to known values are replaced.
+func (pl *Config) resolveValue(ctx context.Context, v any, known *values) (any, error) {
+	of := func(ref any) (any, error) { return pl.resolveRef(ctx, ref, known) }
+	return resource.WalkParts(v, of, func(ref any) (any, error) {
+		out, err := of(ref)
+		if fact, is := ref.(resource.Fact); is && err == nil && !resource.FitsText(out) {
+			return nil, fault.New(fault.Invalid, "", "%s is %s, which cannot stand inside a text",
+				model.FactText(fact), resource.KindOf(out)).
+				WithHint("continue its path to a text, a number or a boolean")
+		}
+		return out, err
+	})
+}
+
 // resolveAttributes returns the attributes of r with resolved references, and the problems of their
 // values.
 func (pl *Config) resolveAttributes(
@@ -336,21 +355,15 @@ func (pl *Config) resolveAttributes(
 	t, _ := pl.Checker.Type(r)
 	out := make(map[string]any, len(r.Attributes))
 	for name, v := range r.Attributes {
-		resolved, err := resource.Walk(
-			v,
-			func(ref any) (any, error) { return pl.resolveRef(ctx, ref, known) },
-		)
+		resolved, err := pl.resolveValue(ctx, v, known)
 		if err != nil {
-			problems = append(
-				problems,
-				diag.Problem{Resource: string(r.ID), Attribute: name, Message: err.Error()},
-			)
+			problems = append(problems, diag.Problem{Resource: string(r.ID), Attribute: name,
+				Message: err.Error(), Hint: fault.HintOf(err)})
 			continue
 		}
-		if text, ok := resolved.(string); ok && t != nil {
-			if _, was := v.(string); !was {
-				resolved = coerce(t, name, text)
-			}
+		switch v.(type) {
+		case resource.Parameter, resource.Fact, resource.Text:
+			resolved = coerce(t, name, resolved)
 		}
 		out[name] = resolved
 	}
@@ -358,20 +371,29 @@ func (pl *Config) resolveAttributes(
 		_, problems = model.CheckAttributes(t, out, r.Purged)
 		for i := range problems {
 			problems[i].Resource = string(r.ID)
+			explainFact(t, &problems[i], r.Written().Attributes[problems[i].Attribute],
+				out[problems[i].Attribute])
 		}
 	}
 	return out, problems
 }
 
-// valued returns a resource of a version with the values of its references, as far as they are
-// known.
+// valued returns a resource of a version with the values of its references, as far as they are known.
+// misfit is the reason why these values do not let the resource run: a path into a fact leads nowhere,
+// or a value does not fit its attribute; "" if there is none.
 func (pl *Planner) valued(
 	ctx context.Context, written *resource.Resource, known *values,
-) (*resource.Resource, []diag.Problem) {
+) (now *resource.Resource, misfit string) {
 	attrs, problems := pl.resolveAttributes(ctx, written, known)
 	out := *written
 	out.Attributes, out.Followed = attrs, pl.followed(ctx, written, known)
-	return &out, problems
+	if len(problems) > 0 {
+		return &out, problemText(&problems[0])
+	}
+	if err := known.nowhere(out.Attributes); err != nil {
+		return &out, problemText(&diag.Problem{Message: err.Error(), Hint: fault.HintOf(err)})
+	}
+	return &out, ""
 }
 
 // followed returns the attributes of r that refer to facts or secret outputs, with values for all
@@ -408,24 +430,4 @@ func unversioned(ref any) any {
 		return s
 	}
 	return ref
-}
-
-// coerce parses the text of a parameter or fact as the number or boolean that the attribute
-// requires. Text that does not fit stays as it is.
-func coerce(t *schema.Compiled, name, text string) any {
-	a, ok := t.Attribute(name)
-	if !ok || a.DataType.Check(text) == nil {
-		return text
-	}
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && a.DataType.Check(n) == nil {
-		return n
-	}
-	if f, err := strconv.ParseFloat(text, 64); err == nil && a.DataType.Check(f) == nil {
-		return f
-	}
-	if b, err := strconv.ParseBool(text); err == nil && a.DataType.Check(b) == nil &&
-		(text == "true" || text == "false") {
-		return b
-	}
-	return text
 }

@@ -63,8 +63,9 @@ func (p *releasing) lost(
 	known.pinned = true
 	lost, byName := map[resource.ID]bool{}, agentsByName(agents)
 	for _, res := range open {
-		now, problems := p.pl.valued(ctx, res, known)
-		if len(problems) > 0 {
+		now, misfit := p.pl.valued(ctx, res, known)
+		if misfit != "" {
+			lost[res.ID] = true
 			continue
 		}
 		en, err := version.NewEntry(now, byName[now.Agent])
@@ -144,9 +145,10 @@ func (r *releaser) resolve(ctx context.Context) error {
 		return nil
 	}
 	for _, res := range open {
-		now, problems := r.p.pl.valued(ctx, res, known)
-		if len(problems) > 0 {
-			continue // it stays undefined until a value fits
+		now, misfit := r.p.pl.valued(ctx, res, known)
+		if misfit != "" {
+			r.misfits[res.ID] = misfit // it stays undefined until a value fits
+			continue
 		}
 		en, err := version.NewEntry(now, agents[res.Agent])
 		if err != nil {
@@ -175,10 +177,10 @@ func (r *releaser) valuesOf(en *version.Entry) (*resource.Resource, error) {
 }
 
 // WithValues returns the entries of a version with the values of parameters and facts that are known
-// now.
+// now. misfits has the reasons of the resources whose values do not fit; these keep their references.
 func (pl *Planner) WithValues(
 	ctx context.Context, env string, entries []version.Entry, agents []resource.Agent,
-) ([]version.Entry, error) {
+) (out []version.Entry, misfits map[resource.ID]string, err error) {
 	var open []*resource.Resource
 	var at []int
 	var refs []any
@@ -188,7 +190,7 @@ func (pl *Planner) WithValues(
 		}
 		res, err := resource.Decode(entries[i].Body)
 		if err != nil {
-			return nil, fault.Wrap(fault.Damaged, "read version", err)
+			return nil, nil, fault.Wrap(fault.Damaged, "read version", err)
 		}
 		if len(model.Missing(res.Attributes)) > 0 {
 			open, at = append(open, res), append(at, i)
@@ -196,22 +198,24 @@ func (pl *Planner) WithValues(
 		}
 	}
 	if len(open) == 0 {
-		return entries, nil
+		return entries, nil, nil
 	}
 	known, err := pl.lookup(ctx, env, refs)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	known.pinned = true
-	out, byName := slices.Clone(entries), agentsByName(agents)
+	out, misfits = slices.Clone(entries), map[resource.ID]string{}
+	byName := agentsByName(agents)
 	for i, res := range open {
-		now, problems := pl.valued(ctx, res, known)
-		if len(problems) > 0 {
-			continue // as if the values were unknown
+		now, misfit := pl.valued(ctx, res, known)
+		if misfit != "" {
+			misfits[res.ID] = misfit
+			continue
 		}
 		if out[at[i]], err = version.NewEntry(now, byName[now.Agent]); err != nil {
-			return nil, fault.Wrap(fault.Internal, "encode resource "+string(res.ID), err)
+			return nil, nil, fault.Wrap(fault.Internal, "encode resource "+string(res.ID), err)
 		}
 	}
-	return out, nil
+	return out, misfits, nil
 }

@@ -26,8 +26,6 @@ const (
 	maxFacts  = 1000
 	maxLine   = 64 << 10 // bytes kept of the values of one log line
 	maxLogged = 4 << 20  // bytes kept of all lines of one run
-	maxFact   = 16 << 10 // bytes of one fact
-	maxName   = 255      // bytes of the name of one
 	maxState  = 4 << 10  // bytes of state for the next call of a handler, see provider.Again
 
 	maxUnified = 16 << 10 // bytes kept of one unified diff in changes
@@ -72,7 +70,7 @@ type said struct {
 	logged  int  // bytes
 	late    bool // a secret became known after lines were logged, which may hold it
 	changed map[string]diff.Diff
-	facts   map[string]string
+	facts   map[string]resource.Data
 	// The handler's own report about the run.
 	provider, providerWhy string
 	override              diff.Change
@@ -169,26 +167,21 @@ func (h *host) Changed(attribute string, d diff.Diff) {
 }
 
 // Fact implements provider.Host.
-func (h *host) Fact(name, value string) {
-	if name == "" || len(name) > maxName || len(value) > maxFact {
-		h.Log(provider.Line{At: h.Now(), Level: provider.LevelWarning,
-			Msg: fmt.Sprintf(
-				"a fact is not kept: its name has to have 1 to %d bytes, and its value at most %d",
-				maxName,
-				maxFact,
-			),
-			Kwargs: map[string]any{
-				"fact":        shorten(name, maxValue),
-				"name_bytes":  len(name),
-				"value_bytes": len(value),
-			}})
+func (h *host) Fact(name string, value resource.Data) {
+	clean, err := h.cleanData(value)
+	if err == nil {
+		err = provider.CheckFact(name, clean) // it may be longer without its secrets
+	}
+	if err != nil {
+		h.Log(provider.Line{At: h.Now(), Level: provider.LevelError,
+			Msg: fmt.Sprintf("fact %q of %s is refused: %v", shorten(name, maxValue), h.id, err)})
 		return
 	}
-	value = h.clean(value)
+	value = clean
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.facts == nil {
-		h.facts = map[string]string{}
+		h.facts = map[string]resource.Data{}
 	}
 	if len(h.facts) < maxFacts {
 		h.facts[name] = value
@@ -196,7 +189,7 @@ func (h *host) Fact(name, value string) {
 }
 
 // fact returns a reported fact.
-func (h *host) fact(name string) (value string, is bool) {
+func (h *host) fact(name string) (value resource.Data, is bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	value, is = h.facts[name]

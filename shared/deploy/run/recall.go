@@ -11,16 +11,16 @@ import (
 
 // remembered returns the facts that the handler remembers and has reported in this run with a new
 // value.
-func remembered(r *Run) map[string]string {
+func remembered(r *Run) map[string]resource.Data {
 	m, ok := provider.As[provider.Rememberer](r.handler)
 	if !ok {
 		return nil
 	}
-	var out map[string]string
+	var out map[string]resource.Data
 	for _, name := range m.Remembers(r.want) {
-		if value, is := r.host.fact(name); is && value != r.known[name] {
+		if value, is := r.host.fact(name); is && value.Text() != r.known[name] {
 			if out == nil {
-				out = map[string]string{}
+				out = map[string]resource.Data{}
 			}
 			out[name] = value
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -124,6 +125,16 @@ func (d *Redactor) redactTo(v any, limit int) any {
 		return out
 	}
 	return d.cleanTo(fmt.Sprint(v), limit)
+}
+
+// cleanData replaces secrets in a JSON value. If a secret spans several parts of the value, the whole
+// value is replaced.
+func (d *Redactor) cleanData(v resource.Data) (resource.Data, error) {
+	out, err := resource.DataOf(d.redactTo(v.Value(), math.MaxInt))
+	if err == nil && !out.IsText() && d.clean(out.JSON()) != out.JSON() {
+		out = resource.TextData(redacted)
+	}
+	return out, err
 }
 
 // Diffs returns differences in a form that may be shown and, unless whole is set, stored. texts,

@@ -15,7 +15,7 @@ import (
 type Result struct {
 	state.Action
 	Follows     time.Time // the run has seen changes that ended before
-	Facts       map[string]string
+	Facts       map[string]resource.Data
 	Class       provider.Class
 	Causes      []resource.ID   // root causes for which it was skipped
 	Again       *provider.Again // of a run in progress: when to poll, and with which state

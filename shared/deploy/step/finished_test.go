@@ -171,7 +171,7 @@ func TestFinished(t *testing.T) {
 			reason: "facts and damaged bodies are for the planner",
 			result: ended(state.StatusDeployed, diff.NoChange),
 			more: func(e *Result) {
-				e.Facts, e.Damaged = map[string]string{"f": "v"}, true
+				e.Facts, e.Damaged = map[string]resource.Data{"f": resource.TextData("v")}, true
 			},
 			want:  func(r *state.Row) { r.Deployed, r.SucceededAt = "h", time.Unix(5, 0) },
 			notes: []Effect{Resolve{state.OutboxFact}, Resolve{state.OutboxDamaged}},

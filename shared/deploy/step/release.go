@@ -14,6 +14,7 @@ type Released struct {
 	Hash    string
 	Body    []byte
 	Missing []string // its unknown values
+	Problem string   // why known values do not fit, so that they are Missing; "": they fit
 	Lane    string
 	Checked int64          // the check of everything that ran it in its lane; 0: none
 	Asked   state.Priority // of a check that has yet to run it in the lane that it leaves
@@ -94,7 +95,7 @@ func (e *Released) replace(r *state.Row) []Effect {
 	}
 	r.Version, r.Hash, r.Body = e.Version, e.Hash, e.Body
 	forgetRun(r)
-	r.Missing, r.Problem = e.Missing, ""
+	r.Missing, r.Problem = e.Missing, e.Problem
 	if r.Undefined() {
 		return nil
 	}
@@ -197,7 +198,7 @@ func (e ValueKnown) next(r *state.Row) []Effect {
 		}
 		r.Problem = e.Problem
 		return nil
-	case r.Hash == e.Hash && slices.Equal(r.Missing, e.Missing):
+	case r.Hash == e.Hash && slices.Equal(r.Missing, e.Missing) && r.Problem == "":
 		return nil
 	}
 	r.HideSecrets()

@@ -69,7 +69,7 @@ func (t *taker) form(n *node) (any, bool) {
 		return t.secret(one, two), true
 	case one.key == "fact" && two != nil && two.key == "of":
 		of, _ := t.id(two, "of")
-		return resource.Fact{Name: t.formText(one), Of: of}, true
+		return resource.Fact{Name: t.factPath(one), Of: of}, true
 	}
 	return nil, false
 }
@@ -152,6 +152,15 @@ func (t *taker) formText(n *node) string {
 		t.add(n.at, formHint, "%s refers to something and needs its name", n.key)
 	}
 	return s
+}
+
+// factPath reads the name of a fact, with the path into it.
+func (t *taker) factPath(n *node) string {
+	name := t.formText(n)
+	if err := resource.CheckFact(name); name != "" && err != nil {
+		t.add(n.at, fault.HintOf(err), "%v", err)
+	}
+	return name
 }
 
 func (t *taker) secret(n, version *node) any {

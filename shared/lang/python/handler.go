@@ -90,12 +90,12 @@ func (h *handler) Diff(
 // Facts implements provider.FactReader.
 func (h *handler) Facts(
 	ctx *provider.Context, req provider.ReadRequest,
-) (map[string]string, error) {
+) (map[string]any, error) {
 	out, err := h.run(ctx, req.Resource, asked{Facts: true})
 	if err != nil {
 		return nil, err
 	}
-	return out.Facts, nil
+	return provider.TextFacts(out.Facts), nil
 }
 
 // errDone is returned if the engine calls a step that Read has already done.
@@ -351,9 +351,18 @@ func factsOf(r provider.Resource) map[string]map[string]string {
 		if out[of] == nil {
 			out[of] = map[string]string{}
 		}
-		out[of][name] = fmt.Sprint(fact["value"])
+		out[of][name] = textOf(fact["value"])
 	}
 	return out
+}
+
+// textOf returns the value of a fact as the library knows facts: a text. Any other value is its JSON.
+func textOf(v any) string {
+	d, err := resource.DataOf(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return d.Text()
 }
 
 // readJSON parses JSON from the process. Numbers stay json.Number; whole converts them.

@@ -68,7 +68,7 @@ func TestOddValues(t *testing.T) {
 			t.Errorf("%s has %#v, want %#v", msg, values[msg], want)
 		}
 	}
-	if got, want := r.host.Facts(), map[string]string{"fine": "é"}; !reflect.DeepEqual(got, want) {
+	if got, want := r.host.Facts(), map[string]any{"fine": "é"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("facts are %q, want %q", got, want)
 	}
 	changes, _ := json.Marshal(r.host.AttributeChanges()["how"].Current)

@@ -58,7 +58,7 @@ func (d *document) unknown(o *eval.Instance, name string, v *types.Unknown) any 
 	if len(v.Parts) > 0 {
 		return d.parts(o, name, v.Parts)
 	}
-	fact := reference{kind: factKind, name: v.Fact, of: v.Of}
+	fact := factNamed(v.Fact, v.Of)
 	if v.Of != types.Object(o) && d.known(fact) {
 		return d.reference(fact)
 	}
@@ -176,7 +176,7 @@ func deployed(r std.Reference) (reference, bool) {
 	case ok && r.Class == std.EnvironmentReference:
 		return reference{kind: secretKind, name: "env:" + name}, true
 	case ok && r.Class == std.FactReference:
-		return reference{kind: factKind, name: name, of: r.On}, true
+		return factNamed(name, r.On), true
 	}
 	return reference{}, false
 }

@@ -119,7 +119,7 @@ func factsOf(r *python.Resource, ids map[string]resource.ID) []any {
 		of, name := given["resource_id"], given["fact_name"]
 		if id := ids[of]; id != "" && of != r.ID {
 			out = append(out, map[string]any{"resource": of, "name": name,
-				"value": map[string]any{string(factKind): name, "of": string(id)}})
+				"value": map[string]any{string(factKind): resource.Path{name}.String(), "of": string(id)}})
 		}
 	}
 	return out

@@ -348,7 +348,7 @@ func (n node) plain(v types.Value) (any, error) {
 	case *types.Unknown:
 		u := entity.Unknown{Why: v.Why}
 		if v.Of != nil && v.Of != types.Object(n.o) {
-			u.Later = reference{kind: factKind, name: v.Fact, of: v.Of}
+			u.Later = factNamed(v.Fact, v.Of)
 		}
 		return u, nil
 	case *types.List:

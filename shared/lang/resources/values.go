@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"southbound/shared/entity"
+	"southbound/shared/fault"
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/std"
 	"southbound/shared/lang/types"
@@ -50,7 +51,7 @@ func Facts(m *entity.Mapper) func(of types.Object, name string) (types.Reference
 			kinds = append(kinds, e.FullName())
 		}
 		if slices.Contains(kinds, resourceEntity) || m.Maps(kinds) {
-			return reference{kind: factKind, name: name, of: of}, true
+			return factNamed(name, of), true
 		}
 		return nil, false
 	}
@@ -97,7 +98,9 @@ func Plugins() []eval.Plugin {
 		{
 			Name: Namespace + "::fact", Result: "reference", Call: fact,
 			Doc: "Returns what is known of a resource once it is there. A resource that needs " +
-				"it is undefined until then.",
+				"it is undefined until then. name may continue with a path into the value, such as " +
+				"endpoints/0/port: members and positions counted from 0. ~ is written ~0, and / in a " +
+				"name ~1.",
 			Params: []eval.Param{{Name: "resource", Type: resourceEntity}, text("name")},
 		},
 		{
@@ -156,5 +159,13 @@ func output(c *eval.Context, a eval.Args) (types.Value, error) {
 }
 
 func fact(_ *eval.Context, a eval.Args) (types.Value, error) {
+	if err := resource.CheckFact(a.Text(1)); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, fault.HintOf(err))
+	}
 	return reference{kind: factKind, name: a.Text(1), of: a.Values[0].(types.Object)}, nil
+}
+
+// factNamed returns the reference to a whole fact, by its name.
+func factNamed(name string, of types.Object) reference {
+	return reference{kind: factKind, name: resource.Path{name}.String(), of: of}
 }

@@ -18,7 +18,7 @@ type account struct {
 	lines   []provider.Line
 	said    []saying // all output, in order
 	changed map[string]diff.Diff
-	facts   map[string]string
+	facts   map[string]any
 	secrets redact.Set
 	// Output since forgetChanges:
 	recent   map[string]diff.Diff
@@ -98,13 +98,13 @@ func (a *account) recentChanges() map[string]diff.Diff {
 }
 
 // Fact implements provider.Host.
-func (a *account) Fact(name, value string) { a.fact(name, value, "") }
+func (a *account) Fact(name string, value resource.Data) { a.fact(name, value, "") }
 
-func (a *account) fact(name, value, call string) {
-	a.say(call, "a fact", name+" "+value)
+func (a *account) fact(name string, value resource.Data, call string) {
+	a.say(call, "a fact", name+" "+value.Text())
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.facts[name] = value
+	a.facts[name] = value.Value()
 }
 
 // Secret implements provider.Host.
@@ -207,8 +207,8 @@ func (a *account) AttributeChanges() map[string]diff.Diff {
 	return maps.Clone(a.changed)
 }
 
-// Facts returns the reported facts.
-func (a *account) Facts() map[string]string {
+// Facts returns the reported facts. Whole numbers are int64.
+func (a *account) Facts() map[string]any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return maps.Clone(a.facts)

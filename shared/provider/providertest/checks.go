@@ -94,6 +94,9 @@ func declaration(e *env) error {
 			}
 		}
 	}
+	for _, m := range provider.Mismatches(e.handler) {
+		errs = append(errs, advise(m.Hint, "%s", m.Message))
+	}
 	_, err := e.want(e.Attributes)
 	return errors.Join(append(errs, checkFeatures(e), err)...)
 }

@@ -29,7 +29,7 @@ type Host struct {
 // NewHost returns a host; AddFile adds files to it. Context.Transport returns transport.
 func NewHost(transport any) *Host {
 	return &Host{
-		account: account{changed: map[string]diff.Diff{}, facts: map[string]string{},
+		account: account{changed: map[string]diff.Diff{}, facts: map[string]any{},
 			recent: map[string]diff.Diff{}},
 		files: map[string][]byte{}, transport: transport,
 		known: map[resource.ID]map[string]string{}, cache: provider.NewCache(time.Now),
@@ -118,14 +118,14 @@ func (h *hostOf) Changed(attribute string, d diff.Diff) { h.change(attribute, d,
 func (h *hostOf) Provider(name, why string) { h.choose(name, why, h.call) }
 
 // Fact implements provider.Host.
-func (h *hostOf) Fact(name, value string) {
+func (h *hostOf) Fact(name string, value resource.Data) {
 	h.fact(name, value, h.call)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.known[h.id] == nil {
 		h.known[h.id] = map[string]string{}
 	}
-	h.known[h.id][name] = value
+	h.known[h.id][name] = value.Text()
 }
 
 // Keep implements provider.Host.

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"southbound/shared/diff"
+	"southbound/shared/fault"
 	"southbound/shared/provider"
 )
 
@@ -155,7 +156,11 @@ func askFacts(e *env, f provider.FactReader, r provider.Resource) error {
 	return e.call("Facts", r, func() error {
 		learned, err := f.Facts(e.context("Facts", r, false), provider.ReadRequest{Resource: r})
 		for name, value := range learned {
-			e.host.fact(name, value, callOf("Facts", r))
+			data, wrong := provider.FactOf(name, value)
+			if wrong != nil {
+				return advise(fault.HintOf(wrong), "the fact %q is refused: %v", name, wrong)
+			}
+			e.host.fact(name, data, callOf("Facts", r))
 		}
 		return err
 	})

@@ -301,3 +301,22 @@ func TestHost(t *testing.T) {
 		t.Error("a file that was never added")
 	}
 }
+
+// former is the shelf with the signature that Facts had earlier.
+type former struct{ *shelf }
+
+func (former) Facts(*provider.Context, provider.ReadRequest) (map[string]string, error) {
+	return map[string]string{"boxes": "some"}, nil
+}
+
+// TestMethodThatIsNeverCalled pins that the suite refuses a method with a signature of its own.
+func TestMethodThatIsNeverCalled(t *testing.T) {
+	t.Parallel()
+	s := subject(faults{})
+	h, _ := s.Definition.Handler.(*shelf)
+	s.Definition.Handler = former{h}
+	says, fix := only(t.Context(), t, s, "declaration")
+	if !strings.Contains(says, "method Facts is func(") || !strings.Contains(fix, "change its signature") {
+		t.Errorf("found %q, to do: %q", says, fix)
+	}
+}

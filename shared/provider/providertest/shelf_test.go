@@ -385,16 +385,16 @@ func (s *shelf) Reload(_ *provider.Context, req provider.ReadRequest) error {
 	return nil
 }
 
-func (s *shelf) Facts(_ *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+func (s *shelf) Facts(_ *provider.Context, req provider.ReadRequest) (map[string]any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.factsWrite {
 		s.trace++
 	}
 	if s.secretInFact {
-		return map[string]string{"care": fmt.Sprint(req.Resource.Attributes["care"])}, nil
+		return map[string]any{"care": fmt.Sprint(req.Resource.Attributes["care"])}, nil
 	}
-	return map[string]string{"boxes": "some"}, nil
+	return map[string]any{"boxes": "some"}, nil
 }
 
 func (s *shelf) CallTimeout(provider.Resource) time.Duration {

@@ -406,7 +406,7 @@ func (c *Conn) named(k kind, body []byte, n int64) error {
 	case k == kindSecret:
 		ctx.Secret(m.Text)
 	case k == kindFact:
-		ctx.Fact(m.Name, m.Text)
+		ctx.Fact(m.Name, m.fact())
 	case m.Diff != nil:
 		ctx.Changed(m.Name, m.Diff.Current, m.Diff.Desired)
 	}

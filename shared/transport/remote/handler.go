@@ -228,7 +228,7 @@ func (f *forwarder) Reload(ctx *provider.Context, req provider.ReadRequest) erro
 // Facts implements provider.FactReader.
 func (f *forwarder) Facts(
 	ctx *provider.Context, req provider.ReadRequest,
-) (map[string]string, error) {
+) (map[string]any, error) {
 	a, err := f.one(ctx, callFacts, itemOf(ctx, req.Resource))
 	if a == nil {
 		return nil, err

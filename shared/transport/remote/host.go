@@ -8,6 +8,7 @@ import (
 	"southbound/shared/diff"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
+	"southbound/shared/resource"
 )
 
 // servedHost is provider.Host on the machine: a handler's output goes to the engine, before its
@@ -45,8 +46,9 @@ func (h *servedHost) Changed(attribute string, d diff.Diff) {
 }
 
 // Fact implements provider.Host.
-func (h *servedHost) Fact(name, value string) {
-	h.enqueue(kindFact, named{Call: h.call, Item: h.item, Name: name, Text: value})
+func (h *servedHost) Fact(name string, value resource.Data) {
+	h.enqueue(kindFact, named{Call: h.call, Item: h.item, Name: name, Text: value.Text(),
+		JSON: !value.IsText()})
 }
 
 // Provider implements provider.Host.

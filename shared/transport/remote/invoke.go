@@ -63,7 +63,8 @@ func optional(h provider.Handler, m method, r *request, a *answer) error {
 		}
 	case callFacts:
 		if f, ok := provider.As[provider.FactReader](h); ok {
-			a.Facts, err = f.Facts(r.ctx, read)
+			facts, err := f.Facts(r.ctx, read)
+			a.Facts = sendable(r.ctx, facts)
 			return err
 		}
 	case callFind:
@@ -183,4 +184,18 @@ func (c *served) list(h provider.Handler, reqs []request) ([]answer, error) {
 		out[i].Err = failureOf(err)
 	}
 	return out, nil
+}
+
+// sendable returns the facts that can be stored, as JSON values. It logs the others.
+func sendable(ctx *provider.Context, facts map[string]any) map[string]any {
+	out := make(map[string]any, len(facts))
+	for name, value := range facts {
+		data, err := provider.FactOf(name, value)
+		if err != nil {
+			ctx.Fact(name, value) // logs the error
+			continue
+		}
+		out[name] = data.Value()
+	}
+	return out
 }

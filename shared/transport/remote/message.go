@@ -121,13 +121,13 @@ type cancel struct {
 
 // answer is the result for one item.
 type answer struct {
-	Call     uint64            `cbor:"1,keyasint"`
-	Item     int               `cbor:"2,keyasint"`
-	Observed *observed         `cbor:"3,keyasint,omitempty"`
-	Again    *again            `cbor:"4,keyasint,omitempty"`
-	Found    bool              `cbor:"5,keyasint,omitempty"`
-	Facts    map[string]string `cbor:"6,keyasint,omitempty"`
-	Err      *failure          `cbor:"7,keyasint,omitempty"`
+	Call     uint64         `cbor:"1,keyasint"`
+	Item     int            `cbor:"2,keyasint"`
+	Observed *observed      `cbor:"3,keyasint,omitempty"`
+	Again    *again         `cbor:"4,keyasint,omitempty"`
+	Found    bool           `cbor:"5,keyasint,omitempty"`
+	Facts    map[string]any `cbor:"6,keyasint,omitempty"`
+	Err      *failure       `cbor:"7,keyasint,omitempty"`
 
 	Changes map[string]diff.Diff `cbor:"8,keyasint,omitempty"`
 	Verdict *verdict             `cbor:"9,keyasint,omitempty"`
@@ -171,6 +171,17 @@ type named struct {
 	Name string     `cbor:"3,keyasint,omitempty"`
 	Text string     `cbor:"4,keyasint,omitempty"`
 	Diff *diff.Diff `cbor:"5,keyasint,omitempty"`
+	JSON bool       `cbor:"6,keyasint,omitempty"` // Text is the JSON of a fact that is no text
+}
+
+// fact returns the value of a fact. A machine that sends no JSON has sent a text.
+func (n *named) fact() any {
+	if n.JSON {
+		if d, err := resource.ParseData([]byte(n.Text)); err == nil {
+			return d.Value()
+		}
+	}
+	return n.Text
 }
 
 // keep is the state that a handler keeps of an item's resource.

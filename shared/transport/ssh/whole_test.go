@@ -148,9 +148,10 @@ func (wholeHandler) Reload(ctx *provider.Context, _ provider.ReadRequest) error 
 
 func (wholeHandler) Facts(
 	ctx *provider.Context, req provider.ReadRequest,
-) (map[string]string, error) {
+) (map[string]any, error) {
 	text, err := os.ReadFile(wholePath(ctx, req.Resource))
-	return map[string]string{"size": fmt.Sprint(len(text))}, err
+	return map[string]any{"size": fmt.Sprint(len(text)),
+		"parts": []any{map[string]any{"n": len(text), "r": 5.0, "is": true, "no": nil}}}, err
 }
 
 func (wholeHandler) InSync(
@@ -222,8 +223,8 @@ func TestWhole(t *testing.T) {
 				"{file: bytes}, secret: {secret: \"env:WHOLE_SECRET\"}}}\n"+
 				"  - {type: test::Whole, attributes: {name: b, value: two, provider: plain}, "+
 				"requires: [\"test::Whole[%[1]s,name=a]\"]}\n"+
-				"  - {type: test::Whole, attributes: {name: c, value: {fact: size, of: "+
-				"\"test::Whole[%[1]s,name=a]\"}}}\n", agent, transport)
+				"  - {type: test::Whole, attributes: {name: c, value: {text: [{fact: parts/0/n, of: "+
+				"\"test::Whole[%[1]s,name=a]\"}]}}}\n", agent, transport)
 		write(t, site, document, 0o600)
 		run(0, "apply", site)
 		run(0, "facts")
@@ -242,7 +243,8 @@ func TestWhole(t *testing.T) {
 		}
 		holds(t, secret, dir, things, programs)
 	}
-	for _, part := range []string{"it is made once", "DEBUG", "it begins", `"size":700000`, "half",
+	for _, part := range []string{"it is made once", "DEBUG", "it begins", `"size":700000`,
+		`"value":[{"is":true,"n":3,"no":null,"r":5}]`, "half",
 		"it is reloaded", "case does not count", "it would", "flushed", `"provider":"picky"`} {
 		if !strings.Contains(records[0], part) {
 			t.Errorf("no %q in the records", part)

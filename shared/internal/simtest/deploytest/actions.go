@@ -205,6 +205,20 @@ func parameterChecks() []check {
 			f.same(got, []state.Parameter{now}, "facts")
 		}},
 	}
+	checks = append(checks, check{"FactsKeepTheirJSON", func(f *fixture) {
+		typed, text := fact1, fact2
+		typed.Value, typed.JSON = `{"a":[1,2.0,null,true,{"secret":"env:X"}],"b":"\u0000<&\u2028"}`, true
+		text.Value = `{"a":1}` // a text that looks like JSON
+		f.ok(f.write(f.A, state.Commit{Parameters: []state.Parameter{typed, text}}))
+		got, err := f.B.Parameters(f.ctx, env, state.ParameterQuery{Facts: true})
+		f.ok(err)
+		f.same(got, []state.Parameter{typed, text}, "facts")
+		again := fact1 // a text
+		f.ok(f.write(f.B, state.Commit{Parameters: []state.Parameter{again}}))
+		got, err = f.A.Parameters(f.ctx, env, state.ParameterQuery{Facts: true})
+		f.ok(err)
+		f.same(got, []state.Parameter{again, text}, "facts after one became a text")
+	}})
 	for _, c := range []struct {
 		name string
 		q    state.ParameterQuery

@@ -127,17 +127,11 @@ func openIn(r *run, c *content, id resource.ID) bool {
 		return false
 	}
 	for _, ref := range resource.References(it.res.Attributes) {
-		key := state.ParameterKey{}
-		switch f := ref.(type) {
-		case resource.Parameter:
-			key.Name = f.Name
-		case resource.Fact:
-			key.Name, key.Of = f.Name, f.Of
-		default:
-			continue
-		}
-		if _, known := r.state.read(env).parameters[key]; !known {
-			return true
+		switch ref.(type) {
+		case resource.Parameter, resource.Fact:
+			if _, known := valueOf(r.state.read(env), ref); !known {
+				return true
+			}
 		}
 	}
 	return false
@@ -148,15 +142,8 @@ func openIn(r *run, c *content, id resource.ID) bool {
 func knownIn(r *run, it *item) []byte {
 	res := *it.res
 	attributes, _ := resource.Walk(res.Attributes, func(ref any) (any, error) {
-		key := state.ParameterKey{}
-		switch f := ref.(type) {
-		case resource.Parameter:
-			key.Name = f.Name
-		case resource.Fact:
-			key.Name, key.Of = f.Name, f.Of
-		}
-		if p, known := r.state.read(env).parameters[key]; known {
-			return p.Value, nil
+		if text, known := valueOf(r.state.read(env), ref); known {
+			return text, nil
 		}
 		return ref, nil
 	})

@@ -34,7 +34,7 @@ func (d *drawer) follow() {
 		d.in[i] = true
 		if i > 0 && !d.one(5) {
 			of := &d.pool[i-1-d.rng.IntN(min(i, 2))]
-			d.pool[i].text = resource.Fact{Name: factName, Of: of.id}
+			d.pool[i].text = resource.Fact{Name: []string{factName, endpointPath}[d.rng.IntN(2)], Of: of.id}
 		}
 	}
 	var at time.Duration

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -252,11 +253,13 @@ type thingHandler struct{ handler }
 // Facts implements provider.FactReader.
 func (h thingHandler) Facts(
 	c *provider.Context, req provider.ReadRequest,
-) (map[string]string, error) {
-	var out map[string]string
+) (map[string]any, error) {
+	var out map[string]any
 	err := h.act(c, "facts", req.Resource, func(t *thing) error {
 		text, is := req.Resource.Attributes["text"].(string)
-		out = map[string]string{factName: factOf(nameOf(req.Resource.ID), t.v, text)}
+		addr := factOf(nameOf(req.Resource.ID), t.v, text)
+		out = map[string]any{factName: addr,
+			endpointsName: []any{map[string]any{factName: addr, "v": t.v}}}
 		if is {
 			out["text"] = text // may be a secret
 		}
@@ -272,6 +275,29 @@ func factOf(name string, v int64, text string) string {
 
 // factName is the name of the fact of a sim::Thing.
 const factName = "addr"
+
+// endpointsName is the name of a fact of a sim::Thing that is a list of maps. endpointPath leads to a
+// member of it, which has the value of factName.
+const (
+	endpointsName = "endpoints"
+	endpointPath  = endpointsName + "/0/" + factName
+)
+
+// valueOf returns the stored value to which a reference to a parameter or a fact leads, as a text, and
+// whether it is known.
+func valueOf(e *environment, ref any) (text string, known bool) {
+	switch ref := ref.(type) {
+	case resource.Parameter:
+		p, known := e.parameters[state.ParameterKey{Name: ref.Name}]
+		return p.Value, known
+	case resource.Fact:
+		p, known := e.parameters[state.ParameterKey{Name: ref.Key(), Of: ref.Of}]
+		value, err := ref.In(p.Data().Value())
+		text, _ = value.(string)
+		return text, known && err == nil
+	}
+	return "", false
+}
 
 // Reload implements provider.Reloader.
 func (h thingHandler) Reload(c *provider.Context, req provider.ReadRequest) error {

@@ -150,7 +150,7 @@ func checkUndefined(r *run, row *state.Row) {
 		case resource.Parameter:
 			key.Name = f.Name
 		case resource.Fact:
-			key.Name, key.Of = f.Name, f.Of
+			key.Name, key.Of = f.Key(), f.Of
 			if of := e.rows[f.Of]; of != nil && asWanted(of) && !of.Orphaned &&
 				!strings.Contains(string(of.Body), `"purged":true`) {
 				if _, known := e.parameters[key]; !known {
@@ -182,7 +182,7 @@ func unknownTo(r *run, id resource.ID) string {
 		case resource.Parameter:
 			key.Name = f.Name
 		case resource.Fact:
-			key.Name, key.Of = f.Name, f.Of
+			key.Name, key.Of = f.Key(), f.Of
 		default:
 			continue
 		}
@@ -197,8 +197,7 @@ func unknownTo(r *run, id resource.ID) string {
 // checkFact checks that a row has followed the fact to which its resource refers.
 func checkFact(r *run, row *state.Row, it *item) {
 	f, refers := it.res.Attributes["text"].(resource.Fact)
-	if _, known := r.state.read(env).parameters[state.ParameterKey{Name: f.Name, Of: f.Of}]; known &&
-		refers && row.Comparison() != state.Undefined && !hasFact(r, row, it) {
+	if _, known := valueOf(r.state.read(env), f); known && refers && row.Comparison() != state.Undefined && !hasFact(r, row, it) {
 		r.violate("followed", "%s does not have fact %q of %s: %s", row.ID, f.Name, f.Of, row.Body)
 	}
 	if have, want := learnedOf(r, f); refers && row.Comparison() != state.Undefined && want != "" &&
@@ -213,7 +212,7 @@ func checkFact(r *run, row *state.Row, it *item) {
 func learnedOf(r *run, f resource.Fact) (have, want string) {
 	e := r.state.read(env)
 	of := e.rows[f.Of]
-	if of == nil || f.Name != factName || !asWanted(of) || of.Orphaned || of.Removing {
+	if of == nil || f.Name != factName && f.Name != endpointPath || !asWanted(of) || of.Orphaned || of.Removing {
 		return "", ""
 	}
 	res, err := resource.Decode(of.Body)
@@ -228,15 +227,16 @@ func learnedOf(r *run, f resource.Fact) (have, want string) {
 	case string:
 		want = factOf(nameOf(f.Of), thing.v, text)
 	}
-	return e.parameters[state.ParameterKey{Name: f.Name, Of: f.Of}].Value, want
+	have, _ = valueOf(e, f)
+	return have, want
 }
 
 // hasFact reports whether a row has the stored value of the fact to which its resource refers.
 func hasFact(r *run, row *state.Row, it *item) bool {
 	f, refers := it.res.Attributes["text"].(resource.Fact)
-	stored, known := r.state.read(env).parameters[state.ParameterKey{Name: f.Name, Of: f.Of}]
+	stored, known := valueOf(r.state.read(env), f)
 	res, err := resource.Decode(row.Body)
-	return refers && known && err == nil && res.Attributes["text"] == stored.Value
+	return refers && known && err == nil && res.Attributes["text"] == stored
 }
 
 // checkFacts checks that no fact outlives its resource.
