@@ -228,7 +228,11 @@ func agentPage(ctx context.Context, r *request) (view, error) {
 func addressOf(described map[string]any) []attribute {
 	var out []attribute
 	for _, k := range slices.Sorted(maps.Keys(described)) {
-		out = append(out, attribute{Name: line(k), Desired: diffview.Short(described[k])})
+		text, is := described[k].(string)
+		if !is {
+			text = diffview.Short(described[k])
+		}
+		out = append(out, attribute{Name: line(k), Desired: line(cutEnd(text, maxReason))})
 	}
 	return out
 }

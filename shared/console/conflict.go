@@ -9,6 +9,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/console/form"
+	"southbound/shared/service/definition"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/orders"
 )
@@ -65,7 +66,7 @@ func (r *request) conflict(
 		return view{}, failed
 	}
 	if d.Unknown = len(page.Items) == 0 || page.Items[0].Version != *w.Version; !d.Unknown {
-		d.Theirs = theirsOf(a, pastInstance(&page.Items[0]), &now)
+		d.Theirs = r.theirsOf(ctx, o, a, pastInstance(&page.Items[0]), &now)
 	}
 	for n := range page.Items {
 		if l := &page.Items[n]; l.Version > *w.Version {
@@ -89,19 +90,27 @@ func pastInstance(l *orders.LogEntry) *orders.Instance {
 		Candidate: l.Candidate, Active: l.Active, Rollback: l.Rollback}
 }
 
-// theirsOf returns the values that an action sets, and the attributes that have changed.
-func theirsOf(a act, was, now *orders.Instance) []theirsRow {
+// theirsOf returns the values that an action sets, and the attributes that have changed. Related
+// instances have their ids if the definition of the service cannot be read.
+func (r *request) theirsOf(
+	ctx context.Context, o api.Orders, a act, was, now *orders.Instance,
+) []theirsRow {
 	var out []theirsRow
 	for _, v := range a.values {
-		row := theirsRow{Name: v.name, Was: v.of(was), Theirs: v.of(now), Yours: v.want}
-		row.Both = row.Was != row.Theirs && row.Theirs != row.Yours
-		out = append(out, row)
+		before, theirs := v.of(was), v.of(now)
+		out = append(out, theirsRow{v.name, valueView{Text: before}, valueView{Text: theirs},
+			valueView{Text: v.want}, before != theirs && theirs != v.want})
 	}
 	before, after := currentSet(was), currentSet(now)
+	service := &definition.Service{}
+	if offer, err := o.Offer(ctx, r.Env, now.Service, now.ServiceVersion, false); err == nil {
+		service = &offer.Service
+	}
+	shown := r.naming(ctx, o, service, before, after)
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(append(sortedKeys(before), sortedKeys(after)...)))) {
 		if !inventory.Equal(before[name], after[name]) {
-			out = append(out, theirsRow{Name: form.Title(name), Was: attributeValue(before[name]).Text,
-				Theirs: attributeValue(after[name]).Text, Yours: "–"})
+			out = append(out, theirsRow{form.Title(name), shown.value(name, before[name]),
+				shown.value(name, after[name]), valueView{Text: "–"}, false})
 		}
 	}
 	return out

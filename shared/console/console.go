@@ -252,9 +252,9 @@ func (s *site) show(w http.ResponseWriter, q *request, v view) {
 	s.write(w, q.Request, cmp.Or(v.Status, http.StatusOK), text)
 }
 
-// fail renders an error in place of the page.
+// fail renders an error in place of the page. After a form it keeps the typed texts.
 func (s *site) fail(w http.ResponseWriter, q *request, err error) {
-	p := q.problem(err)
+	p := q.failed(err)
 	v := view{Template: "error.html", Title: p.Title, Data: p, Status: p.Status}
 	text, failed := s.templates.render(q.frame(v), v.Template)
 	if failed != nil {

@@ -80,6 +80,9 @@ func TestFormInBrowser(t *testing.T) {
 	x.Until(isOpen + " && " + listed + ".length === 200")
 	x.Type("TOPOLOGY 24")
 	x.Until(listed + `.join() === [0,1,2,3,4,5,6,7,8,9].map(n => "Topology 24" + n).join()`)
+	if got := x.Eval(`getComputedStyle(document.querySelector('button[name=find]')).display`); got != "none" {
+		t.Error("the search without script is shown beside the combobox")
+	}
 	x.Axe("combobox")
 	x.Shot("combobox-1366-light")
 	x.Type(chrome.Down)
@@ -160,6 +163,7 @@ func TestFailedItems(t *testing.T) {
 	}
 	x.Until(`[...document.querySelectorAll("#order tbody tr")].every(r => r.innerText.includes("failed") &&
 		r.innerText.includes("something else was asked")) && document.querySelector("#order .lead").innerText.includes("failed")`)
+	x.Until(`[...document.querySelectorAll("#order tbody th")].map(e => e.innerText).join() === "globex,acme"`)
 	examine(x, "order-failed", func() { x.Open(page + "/orders/" + placed.ID) })
 	x.Open(page + "/")
 	x.Until(`document.querySelector("#problems").innerText.includes("something else was asked")`)
@@ -190,8 +194,11 @@ func TestCallbackButtons(t *testing.T) {
 		!document.querySelector('form[action$="/do/removecallback"]')`)
 	x.Expect("status of 4")
 	add("http://169.254.169.254/latest")
-	x.Until(`document.querySelector("#problem")`)
+	x.Until(`document.querySelector("#problem") && document.querySelector("main").innerText.includes("http://169.254.169.254/latest")`)
+	x.Axe("callback-refused")
 	x.Shot("callback-refused")
+	x.Click(`main a.button`)
+	x.Until(`document.querySelector("h1").innerText === "customer"`)
 }
 
 // TestRarePages visits the pages that no link leads to: another user's change against an action, and

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"hash/fnv"
 	"strconv"
 	"strings"
@@ -121,16 +122,19 @@ func shorten(s string, limit int) string {
 	return diffview.Visible(cutEnd(strings.Join(strings.Fields(cutEnd(s, 4*limit)), " "), limit), "")
 }
 
-// took returns how long something took, for people.
+// took returns how long something took, for people; "" for less than a millisecond.
 func took(from, to time.Time) string {
 	d := to.Sub(from)
-	switch {
-	case d < 0:
+	switch s := int(d.Round(time.Second).Seconds()); {
+	case d < time.Millisecond:
 		return ""
 	case d < time.Second:
-		return d.Round(time.Millisecond).String()
+		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", s/60, s%60)
+	default:
+		return fmt.Sprintf("%d h %d min", s/3600, s/60%60)
 	}
-	return d.Round(time.Second).String()
 }

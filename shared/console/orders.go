@@ -118,12 +118,7 @@ func placedOrderPage(ctx context.Context, r *request) (view, error) {
 		return view{}, err
 	}
 	d := placedOrderView{Row: r.placedRow(&p)}
-	names := map[string]string{}
-	for _, i := range p.Items {
-		if names[i.ID] = i.ID; i.Name != "" {
-			names[i.ID] = i.Name
-		}
-	}
+	names := r.namesOf(ctx, o, p.Items)
 	for n := range p.Items {
 		i := &p.Items[n]
 		row := placedItem{
@@ -137,16 +132,35 @@ func placedOrderPage(ctx context.Context, r *request) (view, error) {
 			row.Status = orderStatus(string(orders.OrderFailed))
 		}
 		for _, id := range sortedNames(i.Status.Needs) {
-			name := names[id]
-			if name == "" {
-				name = id
-			}
-			row.Needs = append(row.Needs, neededItem{name, r.instanceURL(id, ""),
+			row.Needs = append(row.Needs, neededItem{names[id], r.instanceURL(id, ""),
 				orderStatus(string(i.Status.Needs[id]))})
 		}
 		d.Items = append(d.Items, row)
 	}
 	return view{Template: "order.html", Title: "Order " + p.ID, Section: sectionOrders, Data: d}, nil
+}
+
+// namesOf returns the names of the instances of items: those of the order, else their identities. The
+// name of an item that changes an instance is the id of the instance.
+func (r *request) namesOf(ctx context.Context, o api.Orders, items []orders.Accepted) map[string]string {
+	names := map[string]string{}
+	var unnamed []string
+	for n := range items {
+		if i := &items[n]; i.Name != i.ID {
+			names[i.ID] = i.Name
+		}
+	}
+	for n := range items {
+		for _, id := range append(sortedNames(items[n].Status.Needs), items[n].ID) {
+			if names[id] == "" {
+				unnamed = append(unnamed, id)
+			}
+		}
+	}
+	for id, link := range r.instanceLinks(ctx, o, unnamed) {
+		names[id] = link.Name
+	}
+	return names
 }
 
 // countProgress counts a resource of an instance.

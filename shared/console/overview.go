@@ -142,7 +142,7 @@ func (r *request) overview(p *api.Progress) overviewView {
 	d.Total = plural(d.All, "resource")
 	d.Done = max(0, d.All-p.Scheduled)
 	if p.Scheduled > 0 {
-		d.Scheduled = plural(p.Scheduled, "resource")
+		d.Scheduled = number(p.Scheduled)
 	}
 	d.Running, _ = r.refs(p.Running, 10)
 	d.MoreRunning = p.RunningCount - len(d.Running)

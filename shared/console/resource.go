@@ -6,10 +6,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"southbound/shared/api"
+	"southbound/shared/console/form"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
+	"southbound/shared/service/orders"
 )
 
 // resourceView is one resource.
@@ -23,7 +27,8 @@ type resourceView struct {
 	Version    int
 	VersionURL string
 	Set        string
-	Agent      string // the address of its agent
+	Instance   *form.Link // the instance whose set it is in
+	Agent      string     // the address of its agent
 	Attempts   int
 
 	Differ, Equal []attribute
@@ -90,6 +95,7 @@ func resourcePage(ctx context.Context, r *request) (view, error) {
 		return view{}, err
 	}
 	v := r.resourceView(&d)
+	v.Instance = r.instanceOf(ctx, d.Set)
 	facts := api.ParametersQuery{Facts: true, Resource: id}
 	facts.Limit = pageRows
 	known, err := h.ParametersPage(ctx, r.Env, facts)
@@ -110,6 +116,23 @@ func resourcePage(ctx context.Context, r *request) (view, error) {
 		v.Actions = append(v.Actions, r.actionRow(&found[i], v.Sides.Sides))
 	}
 	return view{Template: "resource.html", Title: v.Of.Whole, Section: "Resources", Data: v}, nil
+}
+
+// instanceOf returns the instance of a set, whose name is the id of the instance; nil if there is none.
+func (r *request) instanceOf(ctx context.Context, set string) *form.Link {
+	if uuid.Validate(set) != nil {
+		return nil
+	}
+	o, err := r.orders(ctx)
+	if err != nil {
+		return nil
+	}
+	i, err := o.Instance(ctx, r.Env, orders.Ref{ID: set})
+	if err != nil {
+		return nil
+	}
+	link := r.instanceLink(&i)
+	return &link
 }
 
 // resourceView returns everything of the page that one call answers.

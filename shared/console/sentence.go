@@ -108,7 +108,7 @@ func nextOf(d *api.Detail) []phrase {
 	case d.Waits != "":
 		return []phrase{say("; it waits: %s", line(cutEnd(d.Waits, maxReason)))}
 	case d.NextAt != nil:
-		return []phrase{say("; tried again "), {At: *d.NextAt}}
+		return []phrase{say("; due again "), {At: *d.NextAt}}
 	}
 	switch d.Status {
 	case state.StatusFailed, state.StatusUnavailable:

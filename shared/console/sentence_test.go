@@ -33,7 +33,7 @@ func TestSentence(t *testing.T) {
 		}), "deployed, but not as desired when it was last read 10:41:07"},
 		"Failed": {of(state.StatusFailed, func(d *api.Detail) {
 			d.Attempts, d.Reason, d.NextAt = 3, "no space left", &next
-		}), "failed 3 times in a row, last 10:41:07: no space left; tried again 10:43:07"},
+		}), "failed 3 times in a row, last 10:41:07: no space left; due again 10:43:07"},
 		"FailedForGood": {of(state.StatusFailed, func(d *api.Detail) { d.Reason = "bad mode" }),
 			"failed 10:41:07: bad mode; not tried again automatically: change the model, or retry it"},
 		"Skipped": {of(state.StatusSkipped, func(d *api.Detail) {

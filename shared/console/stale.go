@@ -8,15 +8,49 @@ import (
 	"slices"
 	"strconv"
 
+	"southbound/shared/api"
 	"southbound/shared/console/form"
+	"southbound/shared/service/definition"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/orders"
 )
 
 // theirsRow compares a value that another user has changed with the value of this user.
 type theirsRow struct {
-	Name, Was, Theirs, Yours string
-	Both                     bool // both have changed it, differently
+	Name               string
+	Was, Theirs, Yours valueView
+	Both               bool // both have changed it, differently
+}
+
+// naming returns values of attributes of a service for people, with the names of related instances in
+// place of their ids.
+type naming struct {
+	relations map[string]bool
+	links     map[string]form.Link
+}
+
+// naming reads the names of all instances that sets of attributes refer to.
+func (r *request) naming(
+	ctx context.Context, o api.Orders, s *definition.Service, sets ...map[string]any,
+) naming {
+	n := naming{map[string]bool{}, r.instanceLinks(ctx, o, inventory.References(s, sets...))}
+	for i := range s.Relations {
+		n.relations[s.Relations[i].Name] = true
+	}
+	return n
+}
+
+// value returns the value of an attribute, embedded entity or relation.
+func (n *naming) value(name string, v any) valueView {
+	out := attributeValue(v)
+	if n.relations[name] {
+		out.Links = linksIn(v, n.links)
+		return out
+	}
+	if _, is := v.(string); !is { // an embedded entity may refer to instances
+		out.Text = named(out.Text, n.links)
+	}
+	return out
 }
 
 // overtaken returns the attributes that a posted form has shown if another user has changed them
@@ -59,7 +93,7 @@ func (p *formPage) merged(ctx context.Context, was map[string]any) (view, error)
 		}
 		return p.view(ctx)
 	}
-	p.values, p.problems = p.merge(was, yours), nil
+	p.values, p.problems = p.merge(ctx, was, yours), nil
 	p.draft = p.form.Draft(p.values)
 	if p.r.PostForm.Get(fieldView) == viewJSON {
 		p.d.JSON, p.d.Text = true, p.form.Text(p.values)
@@ -108,8 +142,9 @@ func (p *formPage) typed(f *form.Form) (map[string]any, *form.Draft) {
 
 // merge returns the values of the form, and theirs where only they have changed them. It lists all
 // values that they have changed.
-func (p *formPage) merge(was, yours map[string]any) map[string]any {
+func (p *formPage) merge(ctx context.Context, was, yours map[string]any) map[string]any {
 	theirs := p.form.Base
+	shown := p.r.naming(ctx, p.o, p.form.Service, was, yours, theirs)
 	out := map[string]any{}
 	names := map[string]bool{}
 	for _, m := range []map[string]any{was, yours, theirs} {
@@ -126,8 +161,8 @@ func (p *formPage) merge(was, yours map[string]any) map[string]any {
 			continue
 		}
 		p.d.Theirs = append(p.d.Theirs, theirsRow{
-			Name: form.Title(name), Was: attributeValue(was[name]).Text,
-			Theirs: attributeValue(theirs[name]).Text, Yours: attributeValue(yours[name]).Text,
+			Name: form.Title(name), Was: shown.value(name, was[name]),
+			Theirs: shown.value(name, theirs[name]), Yours: shown.value(name, yours[name]),
 			Both: changed && !inventory.Equal(yours[name], theirs[name]),
 		})
 	}

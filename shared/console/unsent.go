@@ -37,6 +37,33 @@ func (r *request) unsent(err error) (view, error) {
 		Status: d.Wrong.Status}, nil
 }
 
+// failedView is the data of error.html.
+type failedView struct {
+	*problemView
+	Typed []form.Pair // the texts of a posted form
+	Back  string      // the page of the form; "": not known
+}
+
+// typedFields are the fields of small forms whose texts would be lost with the page.
+func typedFields() []string { return []string{"url", "key", "value", "filter", "message"} }
+
+// failed returns an error, and what a person has typed if a form was posted.
+func (r *request) failed(err error) failedView {
+	d := failedView{problemView: r.problem(err)}
+	if r.Method != http.MethodPost || r.who == nil {
+		return d
+	}
+	for _, name := range typedFields() {
+		for _, v := range r.PostForm[name] {
+			if v != "" {
+				d.Typed = append(d.Typed, form.Pair{Name: form.Title(name), Value: v})
+			}
+		}
+	}
+	d.Back = r.back("")
+	return d
+}
+
 // hiddenFields returns the fields of a URL for the hidden inputs of a form.
 func hiddenFields(q url.Values, without ...string) []form.Pair {
 	var out []form.Pair

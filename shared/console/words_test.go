@@ -171,3 +171,16 @@ func TestBudgets(t *testing.T) {
 		}
 	}
 }
+
+// TestTook pins how long something took, for people.
+func TestTook(t *testing.T) {
+	t.Parallel()
+	from := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	for d, want := range map[time.Duration]string{-time.Second: "", 0: "", 999 * time.Microsecond: "",
+		63 * time.Millisecond: "63 ms", 1540 * time.Millisecond: "1.5 s", 90 * time.Second: "1 min 30 s",
+		3*time.Hour + 4*time.Minute + 5*time.Second: "3 h 4 min"} {
+		if got := took(from, from.Add(d)); got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+}
