@@ -409,6 +409,7 @@ func TestAlarms(t *testing.T) {
 	t.Parallel()
 	program := code(t, "../functions", "../shared/aws")
 	var got, failing []string
+	python := 0 // alarms of the function with Python, which a stack need not have
 	resources(t, func(_, name, kind string, r node) {
 		if kind != "AWS::CloudWatch::Alarm" {
 			return
@@ -434,8 +435,12 @@ func TestAlarms(t *testing.T) {
 		if got := str(at(r, "Properties", "TreatMissingData")); got != missing {
 			t.Errorf("%s takes what is missing for %s, want %s", name, got, missing)
 		}
-		if r["Condition"] != "Alarms" {
-			t.Errorf("%s is there although nobody asked for it", name)
+		condition := "Alarms"
+		if strings.HasPrefix(name, "Python") {
+			condition, python = "PythonAlarms", python+1
+		}
+		if r["Condition"] != condition {
+			t.Errorf("%s is there on the condition %v, want %s", name, r["Condition"], condition)
 		}
 	})
 	for _, want := range []string{"ApproximateNumberOfMessagesVisible", "OldestReadyAge",
@@ -447,11 +452,12 @@ func TestAlarms(t *testing.T) {
 	// Others are waited for, or their messages become dead letters. One of the handler function may
 	// be taken for done, as another is thought to be at it, and its lane counts as served.
 	slices.Sort(failing)
-	if want := []string{"HandlerFunction", "SweepFunction"}; !slices.Equal(failing, want) {
+	if want := []string{"HandlerFunction", "PythonFunction", "SweepFunction"}; !slices.Equal(failing, want) {
 		t.Errorf("there are alarms for errors of %v, want %v", failing, want)
 	}
-	if len(got) != 16 {
-		t.Errorf("there are %d alarms; the parameter Alarms tells what 16 cost", len(got))
+	if len(got) != 18 || python != 2 {
+		t.Errorf("there are %d alarms, %d of Python; the parameter Alarms tells what 16 and 2 cost",
+			len(got), python)
 	}
 }
 
