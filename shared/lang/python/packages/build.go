@@ -66,7 +66,7 @@ type Package struct {
 }
 
 // format is a part of the key of cached bundles. It changes with the way in which they are made.
-const format = "2"
+const format = "3"
 
 // Build returns the bundle of an environment, from the cache if the environment has not changed.
 // Its errors name the package that has no wheel for the platform, was not installed from an index,

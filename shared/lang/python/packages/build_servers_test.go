@@ -314,7 +314,7 @@ func TestBuildRefuses(t *testing.T) {
 // contents returns the files of a zip.
 func contents(t *testing.T, path string) map[string]string {
 	t.Helper()
-	r, err := zip.OpenReader(path)
+	r, err := openZip(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -151,7 +151,7 @@ func (s *Store) unpack(
 	if err := fetch(ctx, hash, zipped, open); err != nil {
 		return err
 	}
-	r, err := zip.OpenReader(zipped)
+	r, err := openZip(zipped)
 	if err != nil {
 		return fault.New(fault.Invalid, unpacking, "%s is no zip: %v", hash, err)
 	}

@@ -44,6 +44,53 @@ func reads(data []byte, n *int) func(context.Context) (io.ReadCloser, error) {
 	}
 }
 
+// TestStoreUnpacksBundles pins that what Build packs is what the store unpacks, and that damage inside
+// a file is found even if the digest of the zip is that of the damaged bytes.
+func TestStoreUnpacksBundles(t *testing.T) {
+	t.Parallel()
+	from := t.TempDir()
+	text := strings.Repeat("the same line in each place\n", 100_000)
+	for name, text := range map[string]string{"a.py": text, "b/empty.py": "", "b/c/short.py": "x"} {
+		path := filepath.Join(from, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	zipped := filepath.Join(t.TempDir(), "zip")
+	b := &Bundle{}
+	if err := b.pack(from, zipped); err != nil {
+		t.Fatal(err)
+	}
+	if b.Unpacked != int64(len(text))+1 || b.Size > b.Unpacked/100 {
+		t.Errorf("the bundle has %d bytes of %d", b.Size, b.Unpacked)
+	}
+	data, err := os.ReadFile(zipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, n := &Store{Dir: filepath.Join(t.TempDir(), "store")}, 0
+	dir, err := s.Open(t.Context(), b.Hash, reads(data, &n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"a.py": text, "b/empty.py": "", "b/c/short.py": "x"} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+			t.Errorf("%s has %d bytes: %v", name, len(got), err)
+		}
+	}
+	damaged := bytes.Clone(data)
+	damaged[len("PK..")+26+len("a.py")+20] ^= 0xff // in the compressed bytes of a.py
+	sum := sha256.Sum256(damaged)
+	_, err = s.Open(t.Context(), hex.EncodeToString(sum[:]), reads(damaged, &n))
+	if err == nil {
+		t.Error("a damaged file is unpacked")
+	}
+	if got := names(t, s); len(got) != 1 {
+		t.Errorf("a refused bundle leaves %v", got)
+	}
+}
+
 // names returns what is in the folder of a store.
 func names(t *testing.T, s *Store) []string {
 	t.Helper()

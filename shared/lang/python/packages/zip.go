@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
-	"compress/flate"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -15,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // dropped reports whether a bundle lacks a file of an installation: it differs from one installation
@@ -35,6 +36,22 @@ func dropped(name string) bool {
 // epoch is the time of all files in a bundle: the earliest that a zip can have.
 func epoch() time.Time { return time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC) }
 
+// window is the size of the window of compressed files. A reader needs so many bytes of memory.
+const window = 1 << 20
+
+// openZip opens a bundle. Its files are compressed with zstd, which takes a third of the CPU time of
+// deflate to unpack; files of earlier bundles are deflated.
+func openZip(path string) (*zip.ReadCloser, error) {
+	r, err := zip.OpenReader(path)
+	if err != nil {
+		return nil, err
+	}
+	r.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor(
+		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(8*window)))
+	return r, nil
+}
+
 // pack writes the packages in a folder into a zip, and completes the description of the bundle.
 func (b *Bundle) pack(dir, zipped string) error {
 	var names []string
@@ -54,9 +71,8 @@ func (b *Bundle) pack(dir, zipped string) error {
 	defer func() { _ = f.Close() }()
 	sum := sha256.New()
 	w := zip.NewWriter(io.MultiWriter(f, sum))
-	w.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) {
-		return flate.NewWriter(out, flate.DefaultCompression)
-	})
+	w.RegisterCompressor(zstd.ZipMethodWinZip, zstd.ZipCompressor(zstd.WithWindowSize(window),
+		zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1)))
 	of, err := owners(dir)
 	if err != nil {
 		return err
@@ -84,7 +100,8 @@ func (b *Bundle) pack(dir, zipped string) error {
 
 // add adds a file to a zip, and returns its size.
 func add(w *zip.Writer, dir, name string) (int64, error) {
-	header := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: epoch()}
+	header := &zip.FileHeader{Name: name, Method: zstd.ZipMethodWinZip,
+		Modified: epoch()}
 	header.SetMode(0o644)
 	out, err := w.CreateHeader(header)
 	if err != nil {
