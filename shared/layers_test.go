@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"shared/service/callback"},
 	{"shared/service/orders"},
 	{"shared/diff", "shared/internal/typefile", "shared/entity", "shared/tf/value"},
-	{"shared/provider", "shared/diffview"},
+	{"shared/provider", "shared/diffview", "shared/internal/declared"},
 	{"shared/transport"},
 	{"shared/deploy/state"},
 	{"shared/deploy/step", "shared/internal/seal"},

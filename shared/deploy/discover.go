@@ -319,7 +319,7 @@ func (d *discoverer) check(ctx context.Context, part []resource.Resource) error 
 		// If the resource cannot be encoded, it does not decode either, and NewRun reports that.
 		body, _ := full.Encode()
 		row := &state.Row{ID: full.ID, Intent: state.Intent{Body: body}}
-		r := d.runs.NewRun(d.env, row, nil, &d.session)
+		r := d.runs.NewRun(ctx, d.env, row, nil, &d.session)
 		if r.Over() {
 			return errors.New(r.Reason)
 		}

@@ -323,7 +323,8 @@ func (d *dryRunner) readLimit(rows []*state.Row) time.Duration {
 	each := map[string]time.Duration{} // by type: types are read sequentially
 	for _, r := range rows {
 		var res *resource.Resource
-		if _, asks := provider.As[provider.Timeouter](d.e.Handlers[r.ID.Type()]); asks {
+		if _, asks := provider.As[provider.Timeouter](d.e.Handlers[r.ID.Type()]); asks ||
+			run.Declared(r) {
 			res, _ = resource.Decode(r.Body)
 		}
 		each[r.ID.Type()] = max(each[r.ID.Type()], d.runs.CallLimit(r, res))
@@ -351,7 +352,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *run.Session,
 	s.ForgetFailure(d.e.Clock.Now())
 	byType := map[string][]*run.Run{}
 	for _, row := range rows {
-		r := d.runs.NewRun(d.env, row, nil, s)
+		r := d.runs.NewRun(ctx, d.env, row, nil, s)
 		r.SetDry(d.files, d.whole)
 		if !r.Over() {
 			d.runs.Connect(ctx, r, agent)
@@ -363,6 +364,9 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *run.Session,
 		if run.Coded(row) {
 			// These resources use a different handler than the one of this program.
 			group += " " + model.CodeAttribute
+		}
+		if run.Declared(row) {
+			group += " " + run.DeclarationOf(r.Intent())
 		}
 		byType[group] = append(byType[group], r)
 	}

@@ -12,6 +12,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
+	"southbound/shared/internal/declared"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -32,6 +33,8 @@ type Config struct {
 	Connector state.Connector
 	Types     *schema.Registry
 	Handlers  map[string]provider.Handler // by type name
+	// Bridges, by name, serve types that are declared as data. They may be nil.
+	Bridges map[string]*provider.Bridge
 	// Sealer encrypts the states that handlers keep. If it is nil, handlers keep no state here.
 	Sealer state.Sealer
 	// Code runs handlers that are shipped with resources. If it is nil, such handlers do not run
@@ -103,6 +106,8 @@ type Engine struct {
 	lists  *version.Listings
 	views  *lane.Views
 	caches run.Caches
+	// declarations of types that this process has read
+	declarations *declared.Cache
 }
 
 // New returns an engine.
@@ -110,7 +115,7 @@ func New(c Config) *Engine {
 	c.Sizes = defaultSizes(c.Sizes)
 	return &Engine{Config: c, graphs: version.NewGraphs(c.Files), known: version.NewContentsCache(),
 		places: version.NewPlacesCache(c.Files), lists: version.NewListings(c.Files),
-		views: lane.NewViews()}
+		views: lane.NewViews(), declarations: declared.NewCache(c.Types)}
 }
 
 // Close closes the values that handlers keep between runs. It is meant for the end of a process,
@@ -166,12 +171,15 @@ func (e *Engine) WorkLanes(ctx context.Context, env string) ([]string, error) {
 func (e *Engine) runner() *run.Runner {
 	return run.New(run.Config{Clock: e.Clock, Caller: e.Caller, Files: e.Files, Secrets: e.Secrets,
 		Connector: e.Connector, Facts: e.State, Keeps: e.State, Sealer: e.Sealer,
-		Types: e.Types, Handlers: e.Handlers, Code: e.Code,
+		Types: e.Types, Handlers: e.Handlers, Bridges: e.Bridges, Declarations: e.declarations,
+		Code: e.Code,
 		Pack: e.Pack, NewID: e.NewID}, &e.caches)
 }
 
 // checker returns the model checker for the types of this engine.
-func (e *Engine) checker() *model.Checker { return model.NewChecker(e.Types, e.Handlers) }
+func (e *Engine) checker() *model.Checker {
+	return model.NewChecker(e.Types, e.Handlers, e.declarations, e.Files)
+}
 
 // Validate performs the checks of a model that need no state; see model.Checker.Validate.
 func (e *Engine) Validate(m *model.Model) diag.Problems { return e.checker().Validate(m) }

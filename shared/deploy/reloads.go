@@ -24,7 +24,7 @@ func (d *dryRunner) reloads(
 	ids := slices.Collect(maps.Keys(rows))
 	if !slices.ContainsFunc(ids, func(id resource.ID) bool {
 		_, reloads := provider.As[provider.Reloader](d.e.Handlers[id.Type()])
-		return reloads
+		return reloads || run.Declared(rows[id])
 	}) {
 		return nil
 	}
@@ -129,7 +129,7 @@ func isChanged(w *planner.PlannedChange, row *state.Row) bool {
 func (e *Engine) mayReload(w *planner.PlannedChange, row *state.Row) bool {
 	return !w.Failed && !row.Removing &&
 		(w.Action == "none" || w.Action == "create" || w.Action == "update") &&
-		run.Reloads(e.Handlers[w.ID.Type()], row)
+		e.runner().Reloads(row)
 }
 
 // tells returns the requirements of a resource that send it a change event. These are changes that

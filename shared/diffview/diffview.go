@@ -25,6 +25,8 @@ const (
 // (see deploy/model), whose values mean nothing to people. It returns "" for other attributes.
 func handlerPart(name string) string {
 	switch name {
+	case "_type":
+		return "declaration of the type"
 	case "_code":
 		return "handler code"
 	case "_packages":

@@ -15,10 +15,12 @@ import (
 	"southbound/shared/schema"
 )
 
-// Definition registers a type with the handler that serves it.
+// Definition registers a type with the handler that serves it, or a bridge.
 type Definition struct {
 	Type    schema.Type
 	Handler Handler
+	// Bridge, if not nil, serves types that are declared as data. Type and Handler are then not set.
+	Bridge *Bridge
 	// Transport, if not nil, is a transport that the pack brings; see Transport.
 	Transport *Transport
 	// Entities define which entities of models become resources of the type; see Mapper.
@@ -27,9 +29,11 @@ type Definition struct {
 
 // Types returns the types of definitions.
 func Types(of []Definition) []schema.Type {
-	types := make([]schema.Type, len(of))
+	types := make([]schema.Type, 0, len(of))
 	for i := range of {
-		types[i] = of[i].Type
+		if !of[i].isBridge() {
+			types = append(types, of[i].Type)
+		}
 	}
 	return types
 }
@@ -38,9 +42,9 @@ func Types(of []Definition) []schema.Type {
 // schema.NewRegistry does, including missing handlers and Mismatches.
 func NewRegistry(of []Definition) (*schema.Registry, error) {
 	types, err := schema.NewRegistry(Types(of)...)
-	var problems diag.Problems
+	problems := wrongBridges(of)
 	for i := range of {
-		if of[i].Handler == nil {
+		if of[i].Handler == nil && of[i].Bridge == nil {
 			problems.Add(diag.Problem{Resource: of[i].Type.Name,
 				Message: "the definition has no handler",
 				Hint:    "set Handler of the provider.Definition"})
@@ -63,7 +67,9 @@ func NewRegistry(of []Definition) (*schema.Registry, error) {
 func Handlers(of []Definition) map[string]Handler {
 	byType := make(map[string]Handler, len(of))
 	for i := range of {
-		byType[of[i].Type.Name] = of[i].Handler
+		if !of[i].isBridge() {
+			byType[of[i].Type.Name] = of[i].Handler
+		}
 	}
 	return byType
 }

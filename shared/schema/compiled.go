@@ -20,6 +20,8 @@ type Compiled struct {
 	defaults int // number of attributes with a default
 	titles   []titlePattern
 	related  []relation
+	// declaration declares the type; nil: the program does
+	declaration *Declaration
 }
 
 // CompiledAttribute is an attribute with its parsed data type.

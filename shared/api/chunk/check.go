@@ -18,7 +18,7 @@ const (
 // checkResource checks the rules that the engine assumes: the identity of a resource follows from
 // its attributes, and names are valid at their places. Documents cannot violate these rules, but a
 // resource from outside may. Types and attributes are checked with the whole model.
-func checkResource(types *schema.Registry, r *resource.Resource) error {
+func checkResource(types *model.Checker, r *resource.Resource) error {
 	parts, err := resource.ParseID(string(r.ID))
 	if err != nil {
 		return err // already a fault
@@ -30,13 +30,7 @@ func checkResource(types *schema.Registry, r *resource.Resource) error {
 		return fault.New(fault.Invalid, "",
 			"the name of the set is longer than %d bytes, or holds a line break", maxName)
 	}
-	t, ok := types.Type(r.Type)
-	if _, coded := model.CodeOf(r); coded { // it declares itself, whatever type the program has
-		if ok = len(parts.Keys) == 1; ok {
-			t = model.OpenType(r.Type, parts.Keys[0].Name, nil)
-		}
-	}
-	if ok {
+	if t, ok := types.Type(r); ok { // it may declare itself, whatever type the program has
 		if err := checkIdentity(t, r, parts); err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ import (
 	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/internal/declared"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
@@ -159,7 +160,7 @@ func Blob(data []byte) state.Blob {
 // Reader reads chunks that a client has sent. It validates everything in them.
 type Reader struct {
 	files state.Files
-	types *schema.Registry
+	types *model.Checker
 	wrong func(resource.Agent) []diag.Problem // returns the problems of an agent
 	room  atomic.Int64                        // bytes that may still be unpacked
 }
@@ -168,7 +169,8 @@ type Reader struct {
 func NewReader(
 	files state.Files, types *schema.Registry, wrong func(resource.Agent) []diag.Problem,
 ) *Reader {
-	u := &Reader{files: files, types: types, wrong: wrong}
+	u := &Reader{files: files, wrong: wrong,
+		types: model.NewChecker(types, nil, declared.NewCache(types), files)}
 	u.room.Store(maxModel)
 	return u
 }
@@ -183,17 +185,18 @@ const unpackers = 4
 func (u *Reader) Resources(ctx context.Context, hashes []string) ([]resource.Resource, error) {
 	parts := make([][]resource.Resource, len(hashes))
 	reads, within := errgroup.WithContext(ctx)
+	types := u.types.In(ctx) // the types that resources bring
 	reads.SetLimit(unpackers)
 	for i := range hashes {
 		reads.Go(func() (err error) {
 			if within.Err() == nil {
-				parts[i], err = u.chunk(within, hashes[i])
+				parts[i], err = u.chunk(within, types, hashes[i])
 			}
 			return err
 		})
 	}
 	err := reads.Wait()
-	if err == nil {
+	if err = cmp.Or(err, types.Err()); err == nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
@@ -203,18 +206,20 @@ func (u *Reader) Resources(ctx context.Context, hashes []string) ([]resource.Res
 }
 
 // chunk returns the resources of one chunk.
-func (u *Reader) chunk(ctx context.Context, hash string) ([]resource.Resource, error) {
+func (u *Reader) chunk(
+	ctx context.Context, types *model.Checker, hash string,
+) ([]resource.Resource, error) {
 	text, err := u.open(ctx, hash)
 	if err != nil {
 		return nil, err
 	}
 	defer text.Close()
-	return readChunk(u.types, hash, text)
+	return readChunk(types, hash, text)
 }
 
 // readChunk reads the lines of a chunk. Any text that this program would not have written is
 // Invalid.
-func readChunk(types *schema.Registry, hash string, text io.Reader) ([]resource.Resource, error) {
+func readChunk(types *model.Checker, hash string, text io.Reader) ([]resource.Resource, error) {
 	var out []resource.Resource
 	for in := bufio.NewReaderSize(text, 64<<10); ; {
 		line, err := in.ReadBytes('\n')

@@ -101,7 +101,7 @@ func TestPack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			part, err := readChunk(types, b.Hash, bytes.NewReader(text))
+			part, err := readChunk(model.NewChecker(types, nil, nil, nil), b.Hash, bytes.NewReader(text))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -181,7 +181,7 @@ func TestBadChunks(t *testing.T) {
 		"a file whose hash is " +
 			"not a hash": `{"attributes":{"name":"x","value":{"file":"../x","size":1}},"id":"std::Null[a,name=x]"}`,
 	} {
-		_, err := readChunk(types, "h", strings.NewReader(line+"\n"))
+		_, err := readChunk(model.NewChecker(types, nil, nil, nil), "h", strings.NewReader(line+"\n"))
 		if !fault.Is(err, fault.Invalid) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", why, err)
 		}
@@ -216,7 +216,7 @@ func FuzzChunk(f *testing.F) {
 	f.Add([]byte(`{"name":"a","lanes":1,"transport":"local"}` + "\n"))
 	f.Add([]byte("{}\n\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		resources, err := readChunk(types, "h", bytes.NewReader(text))
+		resources, err := readChunk(model.NewChecker(types, nil, nil, nil), "h", bytes.NewReader(text))
 		if err != nil && !fault.Is(err, fault.Invalid) {
 			t.Errorf("%v", err)
 		}
@@ -225,7 +225,7 @@ func FuzzChunk(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%s is not written again: %v", resources[i].ID, err)
 			}
-			if again, err := readChunk(types, "h",
+			if again, err := readChunk(model.NewChecker(types, nil, nil, nil), "h",
 				bytes.NewReader(append(line, '\n'))); err != nil ||
 				again[0].ID != resources[i].ID {
 				t.Fatalf("%s: %v", line, err)

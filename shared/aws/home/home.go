@@ -254,7 +254,8 @@ func (h *Home) engine() error {
 		Clock: h.clock, Caller: platform.Caller{},
 		Secrets: known, Connector: connector, Types: h.Types,
 		Handlers: provider.Handlers(h.Config.Definitions), Code: h.Config.Code,
-		Pack: platform.Build(), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
+		Bridges: provider.Bridges(h.Config.Definitions),
+		Pack:    platform.Build(), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
 		Jitter: rand.Float64, Await: h.Notifier.Await,
 		Keep: h.Definitions.Bundles, Owned: h.Instances.Owners, Readable: queue.Readable})
 	return nil

@@ -27,6 +27,7 @@ import (
 	"southbound/shared/lang/python"
 	"southbound/shared/local"
 	"southbound/shared/platform"
+	"southbound/shared/provider"
 	"southbound/shared/service/fulfil"
 	"southbound/shared/service/orders"
 	"southbound/shared/transport"
@@ -139,8 +140,9 @@ func (s *Session) OpenAt(ctx context.Context, dir string) error {
 		Notifier: s.Own.Notifier, Clock: local.Clock{}, Caller: local.Caller{Calls: calls},
 		Secrets: known, Connector: s.Conns.Connector(known), Types: types,
 		Handlers: s.Program.Handlers(), Code: s.python, Pack: platform.Build(),
-		Sealer: s.Own.Sealer(known, os.Getenv("SOUTHBOUND_STATE_KEY")),
-		Holder: s.Own.Holder(), NewID: s.Own.NewID, Jitter: rand.Float64, Await: s.Own.Await,
+		Bridges: provider.Bridges(s.Program.Definitions),
+		Sealer:  s.Own.Sealer(known, os.Getenv("SOUTHBOUND_STATE_KEY")),
+		Holder:  s.Own.Holder(), NewID: s.Own.NewID, Jitter: rand.Float64, Await: s.Own.Await,
 		Ended: s.Own.Ended,
 		Ran:   func(n int) { s.Ran.Add(int64(n)) }, Waits: s.Waits.Note, Sizes: local.Sizes(),
 		Keep: s.Own.Definitions().Bundles, Owned: s.Own.Instances().Owners})

@@ -160,14 +160,15 @@ func shownOf(d *api.Description) shownResource {
 	return r
 }
 
-// withoutCode returns attributes without the code of a handler in Python, which documents must not
-// hold.
+// withoutCode returns attributes without the code of a handler in Python and without the declaration of
+// the type, which documents must not hold.
 func withoutCode(attributes map[string]any) map[string]any {
-	if _, coded := attributes[model.CodeAttribute]; !coded {
+	_, coded := attributes[model.CodeAttribute]
+	if _, declared := attributes[model.TypeAttribute]; !coded && !declared {
 		return attributes
 	}
 	out := maps.Clone(attributes)
-	for _, name := range model.CodeAttributes() {
+	for _, name := range append(model.CodeAttributes(), model.TypeAttribute) {
 		delete(out, name)
 	}
 	return out

@@ -58,7 +58,7 @@ func (b *batch) prepareAll(ctx context.Context, group []*claim) ([]*claim, []*ru
 		}
 		claims, wanted = append(claims, c), append(wanted, run.Wanted{Row: c.row, Known: c.res})
 	}
-	runs := b.Runs.NewRuns(b.env, wanted, &b.session)
+	runs := b.Runs.NewRuns(ctx, b.env, wanted, &b.session)
 	for i, c := range claims {
 		if b.prepare(ctx, c, runs[i]); ctx.Err() != nil {
 			return claims[:i], runs[:i]

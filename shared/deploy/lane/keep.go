@@ -66,7 +66,7 @@ func followOutputs(k state.Kept, at time.Time) []state.Outbox {
 func (r *recording) kept(ctx context.Context, c *state.Commit) error {
 	for _, cl := range r.done {
 		earlier := cl.row.EarlierIDs()
-		if !run.KeepsState(r.Runs, cl.row.ID.Type()) {
+		if !run.KeepsState(r.Runs, cl.row) {
 			continue
 		}
 		if cl.result.Purged && cl.wrote.WasPurged() {

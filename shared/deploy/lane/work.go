@@ -135,17 +135,17 @@ func decides(g *version.Graph, group, rest []*claim) bool {
 }
 
 // group returns the first rows of rest that can run as one group. If the handler runs several
-// resources per call, the group has the rows of one generation and one type. Otherwise it has a
+// resources per call, the group has the rows of one generation, one type and one declaration of it. Otherwise it has a
 // single row, so that each result is committed soon.
 func (b *batch) group(rest []*claim) []*claim {
 	typ := rest[0].row.ID.Type()
-	if !b.Runs.Batches(rest[0].row) {
+	if !b.Runs.Batches(rest[0].row, rest[0].res) {
 		return rest[:1]
 	}
-	n := 1
+	n, declaration := 1, run.DeclarationOf(rest[0].res)
 	for n < min(len(rest), run.MaxGroup) && rest[n].generation == rest[0].generation &&
-		rest[n].row.ID.Type() == typ &&
-		!rest[n].coded {
+		rest[n].row.ID.Type() == typ && !rest[n].coded &&
+		run.DeclarationOf(rest[n].res) == declaration {
 		n++
 	}
 	return rest[:n]

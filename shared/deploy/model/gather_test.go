@@ -50,7 +50,7 @@ func TestGather(t *testing.T) {
 		room("c", "5", "/5", true), {Type: "test::Unknown"}},
 		Agents: []resource.Agent{LocalAgent("a"), far("far", "x"), far("away", "y")}}
 	given := m.Resources[1].Attributes
-	NewChecker(types, nil).Gather(m)
+	NewChecker(types, nil, nil, nil).Gather(m)
 	var others []any
 	for _, r := range m.Resources {
 		others = append(others, r.Attributes["others"])

@@ -51,10 +51,19 @@ func OpenType(typ, key string, attributes []string) *schema.Compiled {
 		append(CodeAttributes(), SeenAttribute), CodeTimeout)
 }
 
-// Type returns the type of a resource: one that comes with its handler declares itself.
+// Type returns the type of a resource. A resource that comes with its handler declares itself, and one
+// of a declared type names its declaration.
 func (c *Checker) Type(r *resource.Resource) (*schema.Compiled, bool) {
 	if _, is := CodeOf(r); !is {
-		return c.types.Type(r.Type)
+		f, is := DeclaredBy(r)
+		if !is {
+			return c.types.Type(r.Type)
+		}
+		d, err := c.declaration(f)
+		if err != nil {
+			return nil, false
+		}
+		return d.Stored(r.Type)
 	}
 	parts, err := resource.ParseID(string(r.ID))
 	if err != nil || len(parts.Keys) != 1 {

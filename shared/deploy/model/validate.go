@@ -18,6 +18,7 @@ import (
 // requirements that follow from types, and sorts requirements. A problem with one resource hides no
 // problem of others: generation and relations use the valid parts of resources.
 func (c *Checker) Validate(m *Model) diag.Problems {
+	c = c.offline()
 	problems := append(complete(c, m, false), c.CheckReach(m, false)...)
 	return append(problems, c.CheckCycles(m.Resources, m.At)...)
 }
@@ -26,6 +27,7 @@ func (c *Checker) Validate(m *Model) diag.Problems {
 // It is the complete check of an export that is not partial: if it describes an agent, it describes
 // all.
 func (c *Checker) ValidateClosed(m *Model) diag.Problems {
+	c = c.offline()
 	problems := append(complete(c, m, true), CheckDescribed(m, Describing{})...)
 	problems = append(problems, c.CheckReach(m, true)...)
 	problems = append(problems, c.CheckThere(m.Resources, m.At)...)
@@ -33,12 +35,14 @@ func (c *Checker) ValidateClosed(m *Model) diag.Problems {
 }
 
 // Complete is Validate without the search for cycles.
-func (c *Checker) Complete(m *Model) diag.Problems { return complete(c, m, false) }
+func (c *Checker) Complete(m *Model) diag.Problems { return complete(c.offline(), m, false) }
 
 // complete is Checker.Complete; with closed, an agent that is not described is this machine.
 func complete(c *Checker, m *Model, closed bool) diag.Problems {
 	v := &validator{c: c, m: m, byID: make(map[resource.ID]int, len(m.Resources))}
+	c.Keep(m)
 	v.attributes()
+	v.oneDeclaration()
 	v.options()
 	v.identities()
 	v.problems = append(v.problems, c.CheckThings(m.Resources, len(m.Resources),
@@ -96,6 +100,10 @@ func (v *validator) attributes() {
 			}
 			if similar := v.c.types.Nearest(r.Type); similar != "" {
 				p.Hint = fmt.Sprintf("did you mean %q? `southbound types` lists them", similar)
+			}
+			if f, is := DeclaredBy(r); is {
+				p = v.c.undeclared(r, f)
+				p.Pos = v.m.At(i, "type")
 			}
 			v.problems.Add(p)
 			v.refuse(i)

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -39,8 +40,10 @@ func (d *Draft) GetsRoom(id resource.ID) bool {
 
 // Draft plans an export without a lease, and stores nothing. whole keeps values at full length.
 func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) (*Draft, error) {
-	if problems := pl.validateExport(x); len(problems) > 0 {
-		return nil, problems.Err()
+	pl = pl.in(ctx)
+	problems := pl.validateExport(x)
+	if err := cmp.Or(pl.Checker.Err(), problems.Err()); err != nil {
+		return nil, err
 	}
 	stored, err := pl.State.Env(ctx, env)
 	if err != nil {
@@ -61,7 +64,7 @@ func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) 
 	p.mending = !pl.Intact(ctx, stored)
 	of := &exporting{planning: p, all: true}
 	next, err := of.next(ctx, x)
-	if err != nil {
+	if err = cmp.Or(err, pl.Checker.Err()); err != nil {
 		return nil, err
 	}
 	if _, err = (&releasing{p}).release(ctx, next); err != nil {
@@ -75,8 +78,10 @@ func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) 
 // Check returns the reason why an export would be refused, with all its problems, and changes
 // nothing.
 func (pl *Planner) Check(ctx context.Context, env string, x Export) error {
-	if problems := pl.validateExport(x); len(problems) > 0 {
-		return problems.Err()
+	pl = pl.in(ctx)
+	problems := pl.validateExport(x)
+	if err := cmp.Or(pl.Checker.Err(), problems.Err()); err != nil {
+		return err
 	}
 	stored, err := pl.State.Env(ctx, env)
 	if err != nil {
@@ -89,7 +94,7 @@ func (pl *Planner) Check(ctx context.Context, env string, x Export) error {
 		p := &planning{pl: pl, env: stored, was: stored, dry: true, mending: mending}
 		p.reset()
 		_, err := (&exporting{planning: p, check: true}).next(ctx, x)
-		return err
+		return cmp.Or(err, pl.Checker.Err())
 	}
 	// The first try may miss lost data that it does not read: such data does not concern the
 	// export.

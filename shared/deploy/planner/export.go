@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -103,11 +104,13 @@ type Exported struct {
 // a crash later on, the next planner continues the release (see commitAll).
 func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, error) {
 	var out Exported
+	pl = pl.in(ctx)
 	if x.Since != nil {
 		return pl.exportSince(ctx, env, x)
 	}
-	if problems := pl.validateExport(x); len(problems) > 0 {
-		return out, problems.Err()
+	problems := pl.validateExport(x)
+	if err := cmp.Or(pl.Checker.Err(), problems.Err()); err != nil {
+		return out, err
 	}
 	if err := pl.checkSecrets(ctx, env, x, false); err != nil {
 		return out, err
@@ -151,6 +154,7 @@ func (pl *Planner) TakeTurn(ctx context.Context, env, turn string) error {
 
 func (pl *Config) validateExport(x Export) diag.Problems {
 	var problems diag.Problems
+	pl.Checker.Keep(x.Model)
 	switch {
 	case !x.Target.Empty() && (x.Partial || x.NoRelease):
 		problems.Add(
@@ -218,7 +222,7 @@ func (pl *Config) upload(ctx context.Context, env string, m *model.Model) (int, 
 		}
 	}
 	if len(hashes) == 0 {
-		return 0, nil
+		return 0, pl.storeDeclarations(ctx, m)
 	}
 	slices.Sort(hashes)
 	missing, err := pl.Files.Missing(ctx, hashes)
@@ -232,7 +236,26 @@ func (pl *Config) upload(ctx context.Context, env string, m *model.Model) (int, 
 	if err := pl.putFiles(ctx, blobs); err != nil {
 		return 0, err
 	}
-	return len(blobs), nil
+	return len(blobs), pl.storeDeclarations(ctx, m)
+}
+
+// storeDeclarations stores the declarations that come with a model and are lost: without them no
+// resource of their types can run.
+func (pl *Config) storeDeclarations(ctx context.Context, m *model.Model) error {
+	seen := map[string]bool{}
+	var blobs []state.Blob
+	for i := range m.Resources {
+		f, is := model.DeclaredBy(&m.Resources[i])
+		if b, comes := m.Files[f.Hash]; is && comes && !seen[f.Hash] {
+			blobs = append(blobs, b)
+			seen[f.Hash] = true
+		}
+	}
+	lost, err := pl.lostOf(ctx, blobs)
+	if err != nil {
+		return err
+	}
+	return pl.putFiles(ctx, lost)
 }
 
 func (pl *Config) putFiles(ctx context.Context, blobs []state.Blob) error {

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -118,7 +119,7 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 	}
 	p.places, p.since = version.PlacesOf(x.Model), x.Since != nil
 	next, err := p.next(ctx, x)
-	if err != nil {
+	if err = cmp.Or(err, p.pl.Checker.Err()); err != nil {
 		return Exported{}, err
 	}
 	p.store.by = x.Origin

@@ -53,6 +53,13 @@ type Planner struct{ Config }
 // New returns a planner.
 func New(c Config) *Planner { return &Planner{c} }
 
+// in returns the planner for one operation, which reads the declarations of types within ctx.
+func (pl *Planner) in(ctx context.Context) *Planner {
+	out := *pl
+	out.Checker = pl.Checker.In(ctx)
+	return &out
+}
+
 // planning changes the schedule of one environment. It holds the lease "plan", so there is one
 // planning at a time; only that of a Draft has no lease. Workers run concurrently: if a worker
 // changes a row before the planner writes it, the row is planned again. See
@@ -129,6 +136,7 @@ func (pl *Planner) planMending(
 	mending bool,
 	f func(p *planning) error,
 ) error {
+	pl = pl.in(ctx)
 	lease, err := pl.Client.Acquire(ctx, env, state.PlanKey, planLease)
 	if err != nil {
 		return err

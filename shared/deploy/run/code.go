@@ -8,6 +8,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
+	"southbound/shared/schema"
 )
 
 // Code runs handlers that come with resources.
@@ -20,9 +21,14 @@ type Code interface {
 
 // handlerOf returns the handler of a resource; nil if there is none, with the reason if it is
 // known.
-func (n *Runner) handlerOf(env string, r *resource.Resource) (h provider.Handler, why error) {
+func (n *Runner) handlerOf(
+	env string, r *resource.Resource, typ *schema.Compiled,
+) (h provider.Handler, why error) {
 	code, is := model.CodeOf(r)
 	if !is {
+		if _, declared := model.DeclaredBy(r); declared && typ != nil {
+			return bridged(n, typ)
+		}
 		return n.Handlers[r.Type], nil
 	}
 	if n.Code == nil {
@@ -50,8 +56,18 @@ func coded(row *state.Row, res *resource.Resource) bool {
 	return is
 }
 
-// ownHandler returns this program's handler for a row; nil if the row comes with its handler.
-func (n *Runner) ownHandler(row *state.Row) provider.Handler {
+// ownHandler returns this program's handler for a row; nil if the row comes with its handler, or if
+// the declaration of its type was not read yet. res is the intent of the row; nil: it is decoded if
+// that is needed.
+func (n *Runner) ownHandler(row *state.Row, res *resource.Resource) provider.Handler {
+	if Declared(row) {
+		typ, known := declaredOf(n, row, res)
+		if !known {
+			return nil
+		}
+		h, _ := bridged(n, typ) // a run reports the error
+		return h
+	}
 	typ := row.ID.Type()
 	if h := n.Handlers[typ]; h == nil || !Coded(row) {
 		return h
@@ -59,8 +75,10 @@ func (n *Runner) ownHandler(row *state.Row) provider.Handler {
 	return nil
 }
 
-// ReportsFacts reports whether the handler of a row can read facts.
+// ReportsFacts reports whether the handler of a row can read facts. A handler that is not known here
+// may.
 func (n *Runner) ReportsFacts(row *state.Row) bool {
-	_, facts := provider.As[provider.FactReader](n.ownHandler(row))
-	return facts || Coded(row)
+	h := n.ownHandler(row, nil)
+	_, facts := provider.As[provider.FactReader](h)
+	return facts || Coded(row) || h == nil && Declared(row)
 }

@@ -18,7 +18,7 @@ func (n *Runner) List(ctx context.Context, env string, typ *schema.Compiled, age
 	nobody := anyOf(typ, agent.Name)
 	// If the resource cannot be encoded, it does not decode either, and newRun reports that.
 	body, _ := (&resource.Resource{ID: nobody, Type: typ.Name, Agent: agent.Name}).Encode()
-	r := n.NewRun(env, &state.Row{ID: nobody, Intent: state.Intent{Body: body}}, nil, s)
+	r := n.NewRun(ctx, env, &state.Row{ID: nobody, Intent: state.Intent{Body: body}}, nil, s)
 	if !r.Over() {
 		r.SetDry(nil, false)
 		n.Connect(ctx, r, agent)

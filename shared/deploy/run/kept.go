@@ -216,10 +216,12 @@ func (h *host) storeKept(ctx context.Context, next state.Kept, plain state.Plain
 	return nil
 }
 
-// KeepsState reports whether the handler of a type may keep states.
-func KeepsState(n *Runner, typ string) bool {
-	_, ok := provider.As[provider.Keeper](n.Handlers[typ])
-	return ok
+// KeepsState reports whether the handler of a row may keep states. A handler that is not known here
+// may.
+func KeepsState(n *Runner, row *state.Row) bool {
+	h := n.ownHandler(row, nil)
+	_, ok := provider.As[provider.Keeper](h)
+	return ok || h == nil && Declared(row)
 }
 
 // Follow returns the commit's part for a row whose thing had earlier ids: the state to write under

@@ -105,8 +105,12 @@ func (r *Run) End(outcome state.Status, class provider.Class, reason string) {
 
 // NewRun returns a run for the intent of a row. known is the decoded intent, or nil if it was not
 // decoded yet. The run ends immediately if this program cannot run it.
-func (n *Runner) NewRun(env string, row *state.Row, known *resource.Resource, s *Session) *Run {
-	return n.newRun(begun{n.NewID(), n.Clock.Now()}, env, Wanted{row, known}, s)
+func (n *Runner) NewRun(
+	ctx context.Context, env string, row *state.Row, known *resource.Resource, s *Session,
+) *Run {
+	of := Wanted{row, known}
+	from := loadDeclarations(ctx, n, []Wanted{of})
+	return n.newRun(begun{n.NewID(), n.Clock.Now()}, env, of, s, from)
 }
 
 // Wanted is a row to run, and its intent if it was decoded already.
@@ -116,14 +120,15 @@ type Wanted struct {
 }
 
 // NewRuns is NewRun for many rows, in their order, on all processors.
-func (n *Runner) NewRuns(env string, rows []Wanted, s *Session) []*Run {
+func (n *Runner) NewRuns(ctx context.Context, env string, rows []Wanted, s *Session) []*Run {
 	s.Lists()
+	from := loadDeclarations(ctx, n, rows)
 	ids := make([]begun, len(rows))
 	for i := range ids {
 		ids[i] = begun{n.NewID(), n.Clock.Now()}
 	}
 	out := make([]*Run, len(rows))
-	parallel.For(len(rows), func(i int) { out[i] = n.newRun(ids[i], env, rows[i], s) })
+	parallel.For(len(rows), func(i int) { out[i] = n.newRun(ids[i], env, rows[i], s, from) })
 	return out
 }
 
@@ -140,7 +145,10 @@ type made struct {
 	hides Redactor
 }
 
-func (n *Runner) newRun(b begun, env string, of Wanted, s *Session) *Run {
+// newRun creates a run. from has the declarations of the rows, by hash.
+func (n *Runner) newRun(
+	b begun, env string, of Wanted, s *Session, from map[string]loaded,
+) *Run {
 	row, m := of.Row, &made{}
 	r := &m.run
 	r.Result, r.host, m.host.Redactor = &step.Result{}, &m.host, &m.hides // outlives the run
@@ -158,9 +166,12 @@ func (n *Runner) newRun(b begun, env string, of Wanted, s *Session) *Run {
 		return r
 	}
 	r.res = res
-	typ, ok := n.types.Type(res)
-	handler, why := n.handlerOf(env, res)
-	if !ok || handler == nil {
+	var handler provider.Handler
+	typ, why := typeOf(n, res, from)
+	if why == nil {
+		handler, why = n.handlerOf(env, res, typ)
+	}
+	if typ == nil || handler == nil {
 		text := "this program has no handler for " + res.Type
 		if why != nil {
 			text = why.Error()
@@ -174,6 +185,7 @@ func (n *Runner) newRun(b begun, env string, of Wanted, s *Session) *Run {
 	r.typ, r.handler = typ, handler
 	r.want = provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent,
 		Attributes: maps.Clone(res.Attributes), Purged: res.Purged}
+	delete(r.want.Attributes, model.TypeAttribute) // the handler was made of it
 	r.token, r.Purged, r.ReportOnly = row.Creating, res.Purged, res.ReportOnly
 	r.notes = state.DecodeNotes(row.Notes)
 	for _, name := range row.Hidden {

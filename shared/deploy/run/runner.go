@@ -6,6 +6,7 @@ import (
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
+	"southbound/shared/internal/declared"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -23,9 +24,12 @@ type Config struct {
 	Sealer    state.Sealer // nil: handlers keep no state
 	Types     *schema.Registry
 	Handlers  map[string]provider.Handler // by type name
-	Code      Code                        // runs handlers of resources; nil: none run
-	Pack      string                      // digest of the handlers, recorded with every action
-	NewID     func() string               // unique, and greater than those made before
+	Bridges   map[string]*provider.Bridge // by name; they serve declared types
+	// Declarations are the declared types that this process knows.
+	Declarations *declared.Cache
+	Code         Code          // runs handlers of resources; nil: none run
+	Pack         string        // digest of the handlers, recorded with every action
+	NewID        func() string // unique, and greater than those made before
 }
 
 // facts reads the facts that handlers remember. A state.State implements it.
@@ -42,15 +46,17 @@ type Runner struct {
 
 // New returns a runner whose handlers keep data between runs in caches.
 func New(c Config, caches *Caches) *Runner {
-	return &Runner{Config: c, types: model.NewChecker(c.Types, c.Handlers), caches: caches}
+	return &Runner{Config: c, caches: caches,
+		types: model.NewChecker(c.Types, c.Handlers, c.Declarations, nil)}
 }
 
 // MaxGroup is how many resources a handler gets in one call.
 const MaxGroup = 512
 
-// Batches reports whether the handler of a row benefits from several resources per call.
-func (n *Runner) Batches(row *state.Row) bool {
-	h := n.ownHandler(row)
+// Batches reports whether the handler of a row, whose intent is res if it is known, benefits from
+// several resources per call.
+func (n *Runner) Batches(row *state.Row, res *resource.Resource) bool {
+	h := n.ownHandler(row, res)
 	_, reads := provider.As[provider.BatchReader](h)
 	_, applies := provider.As[provider.BatchApplier](h)
 	_, lists := provider.As[provider.Lister](h)
@@ -64,9 +70,10 @@ func wantedOf(res *resource.Resource) provider.Resource {
 		Attributes: res.Attributes, Purged: res.Purged}
 }
 
-// Reloads reports whether a handler reloads the resource of a row after a change that the resource
+// Reloads reports whether the handler of a row reloads the resource after a change that the resource
 // is notified of.
-func Reloads(h provider.Handler, row *state.Row) bool {
+func (n *Runner) Reloads(row *state.Row) bool {
+	h := n.ownHandler(row, nil)
 	if _, can := provider.As[provider.Reloader](h); !can {
 		return false // most handlers cannot reload, and their rows need not be decoded
 	}
@@ -77,12 +84,12 @@ func Reloads(h provider.Handler, row *state.Row) bool {
 // LimitsItself reports whether an attribute of a row limits the time of a call for it; see
 // provider.Timeouter.
 func (n *Runner) LimitsItself(row *state.Row, res *resource.Resource) bool {
-	return n.ownLimit(row.ID.Type(), res) > 0
+	return ownLimit(n.ownHandler(row, res), res) > 0
 }
 
 // ownLimit returns the limit that attributes set; 0: none.
-func (n *Runner) ownLimit(typ string, res *resource.Resource) time.Duration {
-	h, ok := provider.As[provider.Timeouter](n.Handlers[typ])
+func ownLimit(of provider.Handler, res *resource.Resource) time.Duration {
+	h, ok := provider.As[provider.Timeouter](of)
 	if !ok || res == nil {
 		return 0
 	}
@@ -105,15 +112,20 @@ func (n *Runner) HeldFor(row *state.Row, res *resource.Resource) time.Duration {
 // CallLimit returns how long one call for a row may take, like Executor.limit for its run. res is
 // the intent of the row; nil: it cannot be read.
 func (n *Runner) CallLimit(row *state.Row, res *resource.Resource) time.Duration {
-	typ := row.ID.Type()
 	if coded(row, res) {
 		return model.CodeTimeout
 	}
-	if d := n.ownLimit(typ, res); d > 0 {
+	if d := ownLimit(n.ownHandler(row, res), res); d > 0 {
 		return d
 	}
-	if t, ok := n.Types.Type(typ); ok && t.Timeout > 0 {
-		return t.Timeout
+	typ, known := n.Types.Type(row.ID.Type())
+	if Declared(row) {
+		if typ, known = declaredOf(n, row, res); !known {
+			return model.CodeTimeout // a run reads the declaration, and prolongs the lease
+		}
+	}
+	if known && typ.Timeout > 0 {
+		return typ.Timeout
 	}
 	return schema.DefaultTimeout
 }

@@ -42,7 +42,7 @@ func relatedTypes(t *testing.T) *model.Checker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return model.NewChecker(types, nil)
+	return model.NewChecker(types, nil, nil, nil)
 }
 
 func idOf(name string) resource.ID { return resource.ID("t::T[a,name=" + name + "]") }

@@ -16,6 +16,11 @@ func resourceProblems() []badCase {
 				`5:36 | fs::File[a,path=/x] | _code | fs::File has no attribute "_code" | ` +
 					"handlers in Python come with models whose modules have them",
 			}},
+		{"declaration", "only a lock file declares types",
+			head + "  - type: fs::File\n    attributes: {path: /x, _type: {file: resource.yaml}}\n", []string{
+				`5:28 | fs::File[a,path=/x] | _type | fs::File has no attribute "_type" | ` +
+					"leave it out: an export adds it from southbound.lock",
+			}},
 		{"a member too deep", "it says where the member belongs",
 			head + "  - type: fs::File\n    attributes: {path: /x, purged: true}\n", []string{
 				`5:28 | fs::File[a,path=/x] | purged | "purged" belongs to the resource, not to its ` +

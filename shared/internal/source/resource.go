@@ -171,6 +171,11 @@ func (t *taker) attributes(r *taken, typ *schema.Compiled) (map[string]any, bool
 				"%s has no attribute %q", typ.Name, name)
 			continue
 		}
+		if name == model.TypeAttribute && typ != nil {
+			t.add(m.keyAt, "leave it out: an export adds it from southbound.lock",
+				"%s has no attribute %q", typ.Name, name)
+			continue
+		}
 		if typ != nil {
 			if a, ok := typ.Attribute(name); ok {
 				name = a.Name // share the string among all resources

@@ -1,0 +1,80 @@
+package provider
+
+import (
+	"fmt"
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/schema"
+)
+
+// Bridge serves types that the program was not built with. Their declarations are data: a lock file
+// names them, and a version carries them; see docs/design/types.md. All their names begin with the
+// name of the bridge, which no type of the program may use.
+type Bridge struct {
+	// Name is the first part of the names: "tf" for tf::postgresql::Role. Small letters and digits.
+	Name string
+	// Handler returns the handler of a type, from its declaration; Metadata says what the author of
+	// the declaration passes to it. An error is the reason why the bridge cannot serve the type, and
+	// makes the resource unavailable. It is called for every run, by several goroutines, so it must
+	// be cheap, and return handlers that share their state. The handler must not be a Generator, and
+	// its batch interfaces are not used.
+	Handler func(t schema.Type) (Handler, error)
+}
+
+// Bridges returns the bridges of definitions by their names.
+func Bridges(of []Definition) map[string]*Bridge {
+	out := map[string]*Bridge{}
+	for i := range of {
+		if b := of[i].Bridge; b != nil {
+			out[b.Name] = b
+		}
+	}
+	return out
+}
+
+// isBridge reports whether a definition has a bridge, and no type.
+func (d *Definition) isBridge() bool { return d.Bridge != nil && d.Type.Name == "" }
+
+// wrongBridges returns the problems of the bridges of definitions.
+func wrongBridges(of []Definition) diag.Problems {
+	var problems diag.Problems
+	seen := map[string]*Bridge{}
+	for i := range of {
+		b := of[i].Bridge
+		if b == nil {
+			continue
+		}
+		bad := func(hint, format string, args ...any) {
+			problems.Add(diag.Problem{Resource: b.Name, Message: fmt.Sprintf(format, args...),
+				Hint: hint})
+		}
+		if of[i].Type.Name != "" || of[i].Handler != nil {
+			bad("use a provider.Definition for each", "the definition has a bridge and a type")
+		}
+		if before := seen[b.Name]; before != nil && before != b {
+			bad("remove one of the two", "the program has two bridges of the name %q", b.Name)
+		}
+		seen[b.Name] = b
+		if !bridgeName(b.Name) {
+			bad("a name is like tf: small letters and digits", "%q does not name a bridge", b.Name)
+		}
+		if b.Handler == nil {
+			bad("set Handler of the provider.Bridge", "the bridge has no handler")
+		}
+		for j := range of {
+			if name := of[j].Type.Name; strings.HasPrefix(name, b.Name+"::") {
+				bad("rename one of the two", "the type %s has the prefix of the bridge", name)
+			}
+		}
+	}
+	return problems
+}
+
+// bridgeName reports whether s can be the name of a bridge.
+func bridgeName(s string) bool {
+	return s != "" && s[0] >= 'a' && s[0] <= 'z' && len(s) <= 32 &&
+		!strings.ContainsFunc(s, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+		})
+}
