@@ -79,8 +79,11 @@ func (q *process) launch() error {
 	if err != nil {
 		return err
 	}
-	q.client, err = wire.Dial(h)
-	return err
+	if q.client, err = wire.Dial(h); err != nil {
+		return err
+	}
+	go q.client.Output(&q.output)
+	return nil
 }
 
 // pause waits d, or until the start is canceled.

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"context"
+	"io"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -197,6 +199,29 @@ func (c *Client) Stop(ctx context.Context) error {
 		err = fault.New(fault.Internal, "StopProvider", "%s", text)
 	}
 	return err
+}
+
+// Output writes the output of the provider to w until the connection is lost. It is called once, soon
+// after the start: providers on go-plugin redirect their own output to this stream after the
+// handshake, and a provider blocks when more output waits than fits. A provider without this
+// stream has no such output.
+func (c *Client) Output(w io.Writer) {
+	stream, err := c.conn.NewStream(context.Background(), &grpc.StreamDesc{ServerStreams: true},
+		"/plugin.GRPCStdio/StreamStdio")
+	if err != nil || stream.SendMsg(message{}) != nil || stream.CloseSend() != nil {
+		return
+	}
+	for {
+		var m message
+		if stream.RecvMsg(&m) != nil {
+			return
+		}
+		(&reader{}).each(m, func(f field) {
+			if f.number == 2 {
+				_, _ = w.Write(f.bytes())
+			}
+		})
+	}
 }
 
 // Shutdown requests that the provider ends. A provider ends before it answers, so a lost connection
