@@ -117,17 +117,27 @@ func (c *checker) planned(o *object, at cty.Path, prior, config, planned cty.Val
 	}
 }
 
-// nested checks the plan of nested attributes and blocks, which are all known.
+const (
+	countDiffers   = "the plan does not have as many elements as the configuration"
+	elementMissing = "the planned element does not exist"
+)
+
+// nested checks the plan of nested attributes and blocks, which are all known. Elements of sets are
+// not compared: a provider may combine parts of a prior element with parts of a configured one.
 func (c *checker) nested(f *field, at cty.Path, prior, config, planned cty.Value) {
 	switch {
 	case f.nesting == Single, f.nesting == Group:
 		c.planned(f.of, at, prior, config, planned)
 		return
-	case planned.LengthInt() != config.LengthInt():
-		c.bad(at, "the plan does not have as many elements as the configuration")
+	case f.nesting == Set && f.block:
 		return
 	case f.nesting == Set:
-		c.set(f, at, prior, config, planned)
+		if fits := planned.Length().Range().Includes(config.Length()); fits.IsKnown() && fits.False() {
+			c.bad(at, countDiffers)
+		}
+		return
+	case planned.LengthInt() != config.LengthInt():
+		c.bad(at, countDiffers)
 		return
 	}
 	for key, wanted := range config.Elements() {
@@ -140,26 +150,6 @@ func (c *checker) nested(f *field, at cty.Path, prior, config, planned cty.Value
 		default:
 			c.planned(f.of, path, elementAt(prior, key), wanted, after)
 		}
-	}
-}
-
-// set requires that each planned element follows from a configured one.
-func (c *checker) set(f *field, at cty.Path, prior, config, planned cty.Value) {
-	before := []cty.Value{cty.NullVal(f.of.ty)}
-	if !prior.IsNull() && prior.IsKnown() {
-		before = append(before, prior.AsValueSlice()...)
-	}
-	fits := func(after, wanted cty.Value) bool {
-		for _, b := range before {
-			trial := &checker{}
-			if trial.planned(f.of, at, b, wanted, after); len(trial.found) == 0 {
-				return true
-			}
-		}
-		return false
-	}
-	if !paired(planned.AsValueSlice(), config.AsValueSlice(), fits) {
-		c.bad(at, "an element of the plan follows from no element of the configuration")
 	}
 }
 
@@ -218,7 +208,7 @@ func (c *checker) applied(at cty.Path, planned, actual cty.Value) {
 		for key, e := range planned.Elements() {
 			path := append(slices.Clip(at), cty.IndexStep{Key: key})
 			if actual.HasIndex(key).False() {
-				c.bad(path, "the planned element does not exist")
+				c.bad(path, elementMissing)
 				continue
 			}
 			c.applied(path, e, actual.Index(key))

@@ -323,15 +323,14 @@ func TestViolations(t *testing.T) {
 	typ := compiled(t, role)
 	state := func(text string) cty.Value { return read(t, typ, text) }
 	for want, x := range map[string]struct{ prior, config, planned string }{
-		"":                                             {`null`, `{"name":"a"}`, `{"name":"a","id":"1"}`},
-		"name: the planned value is not":               {`null`, `{"name":"a"}`, `{"name":"A"}`},
-		"limit: the plan has a value":                  {`null`, `{"name":"a"}`, `{"name":"a","limit":1}`},
-		"token_wo: the plan has a value":               {`null`, `{"name":"a","token_wo":"x"}`, `{"name":"a","token_wo":"x"}`},
-		"parts: the plan does not have as many":        {`null`, `{"name":"a","parts":[{}]}`, `{"name":"a","parts":[]}`},
-		"rule: an element of the plan follows from no": {`null`, `{"name":"a","rule":[{"port":1}]}`, `{"name":"a","rule":[{"port":2}]}`},
-		"by/k/x: the planned value":                    {`null`, `{"name":"a","by":{"k":{"x":"u"}}}`, `{"name":"a","by":{"k":{"x":"v"}}}`},
-		"the plan has no object":                       {`null`, `{"name":"a"}`, `null`},
-		"the plan of a deletion keeps the object":      {`{"name":"a"}`, `null`, `{"name":"a"}`},
+		"":                                        {`null`, `{"name":"a"}`, `{"name":"a","id":"1"}`},
+		"name: the planned value is not":          {`null`, `{"name":"a"}`, `{"name":"A"}`},
+		"limit: the plan has a value":             {`null`, `{"name":"a"}`, `{"name":"a","limit":1}`},
+		"token_wo: the plan has a value":          {`null`, `{"name":"a","token_wo":"x"}`, `{"name":"a","token_wo":"x"}`},
+		"parts: the plan does not have as many":   {`null`, `{"name":"a","parts":[{}]}`, `{"name":"a","parts":[]}`},
+		"by/k/x: the planned value":               {`null`, `{"name":"a","by":{"k":{"x":"u"}}}`, `{"name":"a","by":{"k":{"x":"v"}}}`},
+		"the plan has no object":                  {`null`, `{"name":"a"}`, `null`},
+		"the plan of a deletion keeps the object": {`{"name":"a"}`, `null`, `{"name":"a"}`},
 	} {
 		var got []string
 		for _, v := range typ.CheckPlan(state(x.prior), state(x.config), state(x.planned)) {
