@@ -1,3 +1,5 @@
+// Package archive exports an archive that a pipeline has put into S3, for pipelines without the
+// command line.
 package archive
 
 import (
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"southbound/shared/api"
+	"southbound/shared/archive/unpack"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
@@ -73,8 +76,14 @@ type Exporter struct {
 	// Dir is the folder in which archives are unpacked; empty: the folder for temporary files.
 	Dir string
 	// Limits are the limits of an archive; zero: limits that suit a function.
-	Limits Limits
+	Limits unpack.Limits
 }
+
+// noLimit is the hint for an archive that exceeds a limit.
+const noLimit = "use `southbound export`: it has no such limit"
+
+// defaultLimits leave free space in the 512 MB of file storage of a function.
+var defaultLimits = unpack.Limits{Entries: 20000, Unpacked: 400 << 20, Name: 1024, Hint: noLimit}
 
 // maxPacked is the maximum size of an archive in bytes.
 const maxPacked = 256 << 20
@@ -166,15 +175,15 @@ func (x *Exporter) fetch(ctx context.Context, e Event, dir, model string) error 
 		return fault.Wrap(fault.Unavailable, "export", err)
 	}
 	limits := x.Limits
-	if limits == (Limits{}) {
+	if limits == (unpack.Limits{}) {
 		limits = defaultLimits
 	}
-	return Unpack(archive, size, model, limits)
+	return unpack.Archive(archive, size, model, limits)
 }
 
 func tooLarge() error {
 	return fault.New(fault.Invalid, "read archive", "it is larger than %d MB", maxPacked>>20).
-		WithHint("use `southbound export`: it has no such limit")
+		WithHint(noLimit)
 }
 
 // store reads the documents in the same way as the command line reads a folder, and exports them.

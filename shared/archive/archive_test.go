@@ -18,6 +18,7 @@ import (
 	"southbound/handlers/std"
 	"southbound/shared/api"
 	"southbound/shared/archive"
+	"southbound/shared/archive/unpack"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -96,7 +97,7 @@ func zipOf(t testing.TB, entries ...entry) []byte {
 	return out.Bytes()
 }
 
-func unpack(t *testing.T, packed []byte, limits archive.Limits) (string, error) {
+func unpacked(t *testing.T, packed []byte, limits unpack.Limits) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "archive")
@@ -112,10 +113,10 @@ func unpack(t *testing.T, packed []byte, limits archive.Limits) (string, error) 
 	if err := os.MkdirAll(model, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return dir, archive.Unpack(f, int64(len(packed)), model, limits)
+	return dir, unpack.Archive(f, int64(len(packed)), model, limits)
 }
 
-var roomy = archive.Limits{Entries: 100, Unpacked: 1 << 20, Name: 100}
+var roomy = unpack.Limits{Entries: 100, Unpacked: 1 << 20, Name: 100}
 
 func TestUnpack(t *testing.T) {
 	t.Parallel()
@@ -127,7 +128,7 @@ func TestUnpack(t *testing.T) {
 	for reason, packed := range map[string][]byte{"tar": tarOf(t, files...),
 		"tar.gz": gzipOf(t, tarOf(t, files...)), "zip": zipOf(t, files...),
 		"tar with folders and git's header": tarOf(t, withFolders...)} {
-		dir, err := unpack(t, packed, roomy)
+		dir, err := unpacked(t, packed, roomy)
 		if err != nil {
 			t.Errorf("%s: %v", reason, err)
 			continue
@@ -178,7 +179,7 @@ func TestUnpackRefuses(t *testing.T) {
 		"a name with a zero byte and more beyond": zipOf(t,
 			entry{name: "a\x00/../../up", text: "x"}),
 	} {
-		dir, err := unpack(t, packed, roomy)
+		dir, err := unpacked(t, packed, roomy)
 		if !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", reason, err)
 		}
@@ -196,7 +197,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add(gzipOf(f, tarOf(f, entry{name: "../b", text: "x"})))
 	f.Add(zipOf(f, entry{name: "a/b", text: "x"}))
 	f.Fuzz(func(t *testing.T, packed []byte) {
-		dir, err := unpack(t, packed, archive.Limits{Entries: 20, Unpacked: 4096, Name: 64})
+		dir, err := unpacked(t, packed, unpack.Limits{Entries: 20, Unpacked: 4096, Name: 64})
 		if err != nil && fault.KindOf(err) == fault.Unknown {
 			t.Errorf("an error without a kind: %v", err)
 		}

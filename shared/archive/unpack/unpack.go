@@ -1,6 +1,5 @@
-// Package archive exports an archive that a pipeline has put into S3, for pipelines without the
-// command line.
-package archive
+// Package unpack writes the content of archives that nobody has checked into folders.
+package unpack
 
 import (
 	"archive/tar"
@@ -19,13 +18,11 @@ import (
 
 // Limits bound the content of an archive.
 type Limits struct {
-	Entries  int   // number of files and folders
-	Unpacked int64 // total size of all files in bytes
-	Name     int   // length of a name in bytes
+	Entries  int    // number of files and folders
+	Unpacked int64  // total size of all files in bytes
+	Name     int    // length of a name in bytes
+	Hint     string // what to do with an archive that exceeds the limits; may be empty
 }
-
-// defaultLimits leave free space in the 512 MB of file storage of a function.
-var defaultLimits = Limits{Entries: 20000, Unpacked: 400 << 20, Name: 1024}
 
 // unpacker writes the entries of an archive below a folder, and never outside it.
 type unpacker struct {
@@ -35,11 +32,11 @@ type unpacker struct {
 	bytes   int64
 }
 
-// Unpack writes the content of an archive into an empty folder. The format (tar, tar.gz or zip) is
-// detected from the first bytes. Unpack returns Invalid for entries that do not occur in an archive
-// of documents: links, devices, and names that leave the folder or occur twice. It also returns
+// Archive writes the content of an archive into an empty folder. The format (tar, tar.gz or zip) is
+// detected from the first bytes. Archive returns Invalid for entries that are neither files nor
+// folders: links, devices, and names that leave the folder or occur twice. It also returns
 // Invalid if the archive exceeds the limits.
-func Unpack(archive *os.File, size int64, dir string, limits Limits) error {
+func Archive(archive *os.File, size int64, dir string, limits Limits) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, "unpack", err)
@@ -132,7 +129,7 @@ func (u *unpacker) name(name string) (string, error) {
 	if u.entries++; u.entries > u.limits.Entries {
 		return "", fault.New(fault.Invalid, "read archive", "it has more than %d entries",
 			u.limits.Entries).
-			WithHint("use `southbound export`: it has no such limit")
+			WithHint("%s", u.limits.Hint)
 	}
 	clean := path.Clean(strings.TrimPrefix(name, "./"))
 	if len(name) > u.limits.Name || !fs.ValidPath(clean) || strings.ContainsAny(name, "\\\x00") {
@@ -176,7 +173,7 @@ func (u *unpacker) file(name string, in io.Reader) error {
 	switch {
 	case u.bytes > u.limits.Unpacked:
 		return fault.New(fault.Invalid, "read archive", "it holds more than %d MB",
-			u.limits.Unpacked>>20).WithHint("use `southbound export`: it has no such limit")
+			u.limits.Unpacked>>20).WithHint("%s", u.limits.Hint)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, zip.ErrChecksum), errors.Is(err,
 		gzip.ErrChecksum):
 		return broken(err)
