@@ -249,7 +249,7 @@ func (b *builder) attribute(from *value.Attribute) error {
 		b.deprecated[a.Name] = cmp.Or(from.DeprecationMessage, deprecatedText)
 	}
 	a.Description = describe(from.Description, b.deprecated[a.Name])
-	// An id that is optional and computed is what SDKv2 declares for every type; nobody sets it.
+	// An id that is optional and computed is what SDKv2 declares for every type; documents never set it.
 	reported := from.Computed && (!from.Optional || from.Name == "id")
 	switch {
 	case reported:

@@ -1,4 +1,4 @@
-// Package unpack writes the content of archives that nobody has checked into folders.
+// Package unpack writes the content of untrusted archives into folders.
 package unpack
 
 import (

@@ -135,7 +135,7 @@ func (m *mirror) Versions(ctx context.Context, a Address) ([]string, error) {
 	return slices.Collect(maps.Keys(index.Versions)), nil
 }
 
-// Find implements Source. A mirror states hashes, which nobody has signed.
+// Find implements Source. The hashes that a mirror states are unsigned.
 func (m *mirror) Find(ctx context.Context, a Address, version, platform string) (*Package, error) {
 	if !validVersion(version) {
 		return nil, notOffered(a, m.base)

@@ -62,7 +62,7 @@ func (c *Changes) field(f *field, at cty.Path, prior, planned, config cty.Value)
 	}
 }
 
-// emptyBlock reports whether a value is that of a block which nobody configured.
+// emptyBlock reports whether a value is that of a block that is not configured.
 func (f *field) emptyBlock(v cty.Value) bool {
 	return f.block && v.IsKnown() &&
 		(v.IsNull() || v.Type().IsCollectionType() && v.LengthInt() == 0)
