@@ -37,34 +37,10 @@ func joined(
 		}
 		pieces = append(pieces, t)
 	}
-	switch {
-	case lost:
+	if lost {
 		return &types.Unknown{}, true, nil
-	case unknown:
-		return unknownText(pieces), true, nil
 	}
-	return types.JoinText(pieces...), false, nil
-}
-
-// unknownText returns the value of a text of which some parts are facts that are not known yet.
-func unknownText(pieces []types.Value) *types.Unknown {
-	out := &types.Unknown{}
-	for _, p := range pieces {
-		u, is := p.(*types.Unknown)
-		if !is {
-			out.Parts = append(out.Parts, p)
-			continue
-		}
-		if out.Why == "" {
-			out.Why = u.Why
-		}
-		if len(u.Parts) > 0 {
-			out.Parts = append(out.Parts, u.Parts...)
-		} else {
-			out.Parts = append(out.Parts, u)
-		}
-	}
-	return out
+	return types.JoinText(pieces...), unknown, nil
 }
 
 // piece returns the text of a value, or the value if it becomes known during deployment, and

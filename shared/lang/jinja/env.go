@@ -174,15 +174,15 @@ func (env *Environment) Get(name string) (*Template, error) {
 // the error of the host, if any.
 func (t *Template) Render(host Host) (string, error) {
 	v, err := t.RenderParts(host)
-	if r, is := v.(types.Reference); is && err == nil {
-		err = at(later(r), t, 0, false)
+	if err == nil && isLater(v) {
+		err = at(later(v), t, 0, false)
 	}
 	text, _ := v.(string)
 	return text, err
 }
 
-// RenderParts is Render, and accepts references of the host that the template prints. Then the
-// result is a *types.LaterText.
+// RenderParts is Render, and accepts references of the host, and facts that are not known yet, that the
+// template prints. Then the result is that of types.JoinText.
 func (t *Template) RenderParts(host Host) (types.Value, error) {
 	r := &rendering{host: host, lib: t.env.library(), work: &work{}, models: modelsOf(host)}
 	r.budget, _ = host.(Budget)

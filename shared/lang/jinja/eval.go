@@ -139,7 +139,7 @@ func (e *concatExpr) eval(s *state) (types.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(items, isReference); i >= 0 {
+	if i := slices.IndexFunc(items, isLater); i >= 0 {
 		if s.escaping {
 			return nil, unescaped(items[i])
 		}

@@ -153,7 +153,7 @@ func (s *state) module(what expr, context bool) (*module, error) {
 	err = inner.template(t)
 	text, is := inner.out.value().(string)
 	if !is && err == nil {
-		err = later(inner.out.placed[0].ref)
+		err = later(inner.out.placed[0].of)
 	}
 	return &module{t.Name, inner.scope, text}, err
 }

@@ -116,9 +116,10 @@ func allKnown(values []types.Value) error {
 }
 
 // known rejects an unknown value as soon as a template reads it from a model. The output must not
-// depend on whether the template then uses the value.
+// depend on whether the template then uses the value. A fact can become a part of the output, as a
+// reference can.
 func known(v types.Value) error {
-	if _, ok := v.(*types.Unknown); ok {
+	if types.IsUnknown(v) && !types.InText(v) {
 		return ErrUnknown
 	}
 	return nil

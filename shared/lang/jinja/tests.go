@@ -114,7 +114,7 @@ func isMapping(s *state, a []types.Value) (types.Value, error) {
 	case *types.Dict:
 		return s.models.passed, nil
 	}
-	return false, known(a[0])
+	return false, decidable(a[0])
 }
 
 func isSequence(s *state, a []types.Value) (types.Value, error) {
@@ -125,7 +125,15 @@ func isSequence(s *state, a []types.Value) (types.Value, error) {
 		return false, nil
 	}
 	_, ok := lengthOf(a[0])
-	return ok, known(a[0])
+	return ok, decidable(a[0])
+}
+
+// decidable rejects each unknown value.
+func decidable(v types.Value) error {
+	if types.IsUnknown(v) {
+		return ErrUnknown
+	}
+	return nil
 }
 
 func isCallable(v types.Value) bool {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"southbound/shared/lang/eval"
@@ -18,12 +19,16 @@ func templatePlugin() eval.Plugin {
 			"templates of a module, ./path one of the module that calls, /path one of the " +
 			"project. It sees the variables of the caller; if values with names are given, these " +
 			"alone. Plugins are filters, with . instead of ::.",
-		Params: []eval.Param{{Name: "path", Type: "string"}},
-		Named:  &eval.Param{Name: "kwargs", Type: "any | reference"},
+		Params:       []eval.Param{{Name: "path", Type: "string"}},
+		Named:        &eval.Param{Name: "kwargs", Type: "any | reference"},
+		AllowUnknown: true,
 	}
 }
 
 func template(c *eval.Context, a eval.Args) (types.Value, error) {
+	if unusable(a) {
+		return &types.Unknown{}, nil
+	}
 	e := of(c)
 	name, err := e.own(c, a.Text(0))
 	if err != nil {
@@ -42,6 +47,20 @@ func template(c *eval.Context, a eval.Args) (types.Value, error) {
 		return &types.Unknown{Why: "the template " + a.Text(0) + " uses an unknown value"}, nil
 	}
 	return out, err
+}
+
+// unusable reports whether an argument is unknown and cannot become a part of a text.
+func unusable(a eval.Args) bool {
+	if types.IsUnknown(a.Values[0]) {
+		return true
+	}
+	if a.Named == nil {
+		return false
+	}
+	return slices.ContainsFunc(a.Named.Keys(), func(k string) bool {
+		v, _ := a.Named.Get(k)
+		return types.IsUnknown(v) && !types.InText(v)
+	})
 }
 
 // host gives templates access to the model.

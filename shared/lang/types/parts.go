@@ -24,20 +24,33 @@ func InText(v Value) bool {
 	return ok && r.InText()
 }
 
-// JoinText returns the text of parts: a string if no part is a reference, otherwise a LaterText. Parts
-// are strings and references for which InText returns true.
+// JoinText returns the text of parts: a string if no part is a reference, otherwise a LaterText, or an
+// Unknown with Parts if a part is an Unknown. Parts are strings, and references and unknown values for
+// which InText returns true.
 func JoinText(parts ...Value) Value {
 	var out []Value
+	var unknown *Unknown // the first
 	for _, p := range parts {
 		switch p := p.(type) {
 		case *LaterText:
 			out = append(out, p.Parts...)
+		case *Unknown:
+			if unknown == nil {
+				unknown = p
+			}
+			if len(p.Parts) > 0 {
+				out = append(out, p.Parts...)
+			} else {
+				out = append(out, p)
+			}
 		default:
 			out = append(out, p)
 		}
 	}
 	out = joinStrings(out)
 	switch {
+	case unknown != nil:
+		return &Unknown{Why: unknown.Why, Parts: out}
 	case len(out) == 0:
 		return ""
 	case len(out) == 1:
