@@ -27,6 +27,7 @@ var notRemote = map[string]string{
 	"usage":      "it wants that nothing is looked for where it is said where to look",
 	"wait":       "it stops the process that does the work, and wants the work to stop",
 	"secret":     "it changes the environment of the process that resolves secrets",
+	"text_marks": "it changes the environment of the process that resolves secrets",
 	"text_parts": "it changes the environment of the process that resolves secrets",
 	"replace":    "it has types of its own, which a server does not know",
 	"run":        "it is about the home of this machine",
