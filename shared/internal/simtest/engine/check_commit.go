@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"math/bits"
 	"reflect"
 	"slices"
@@ -336,19 +337,25 @@ func wantedOf(r *run, row *state.Row) (parts, bool) {
 		r.violate("V1", "what %s wants does not decode: %v", row.ID, err)
 		return parts{}, false
 	}
-	attributes, _ := resource.Walk(res.Attributes, func(ref any) (any, error) {
-		if s, ok := ref.(resource.Secret); ok {
-			if s.Version == "" {
-				return nil, nil // not readable during the export: any version matches
+	attributes := maps.Clone(res.Attributes)
+	for name, v := range attributes {
+		resolved, err := resource.Walk(v, func(ref any) (any, error) {
+			switch ref := ref.(type) {
+			case resource.Secret:
+				if ref.Version == "" {
+					return nil, nil // not readable during the export: any version matches
+				}
+				value, _ := secretOf(r, ref)
+				return value, nil
+			case resource.File:
+				return r.texts[ref.Hash], nil
 			}
-			v, _ := secretOf(r, s)
-			return v, nil
+			return nil, nil
+		})
+		if err != nil {
+			resolved = nil // a part of a text is not known
 		}
-		if f, ok := ref.(resource.File); ok {
-			return r.texts[f.Hash], nil
-		}
-		return nil, nil
-	})
-	m, _ := attributes.(map[string]any)
-	return partsOf(m), res.Purged
+		attributes[name] = resolved
+	}
+	return partsOf(attributes), res.Purged
 }

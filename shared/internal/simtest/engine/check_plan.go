@@ -204,10 +204,15 @@ func checkFingerprint(r *run, t *task, now *state.Env) {
 		return
 	}
 	for i := range o.model {
-		switch o.model[i].text.(type) {
-		case resource.Secret, resource.Parameter:
-			r.violate("V1", "%s remembers an export of which %s may mean something else next time",
-				t.name, o.model[i].id)
+		if _, refers := factIn(o.model[i].text); refers && len(o.factOf(&o.model[i])) == 0 {
+			continue // the resource is described without its text
+		}
+		for _, ref := range resource.References(o.model[i].text) {
+			switch ref.(type) {
+			case resource.Secret, resource.Parameter:
+				r.violate("V1", "%s remembers an export of which %s may mean something else next time",
+					t.name, o.model[i].id)
+			}
 		}
 	}
 	checkContent(r, t, &exportBook{op: o}, c)

@@ -34,7 +34,10 @@ func (d *drawer) follow() {
 		d.in[i] = true
 		if i > 0 && !d.one(5) {
 			of := &d.pool[i-1-d.rng.IntN(min(i, 2))]
-			d.pool[i].text = resource.Fact{Name: []string{factName, endpointPath}[d.rng.IntN(2)], Of: of.id}
+			fact := resource.Fact{Name: []string{factName, endpointPath}[d.rng.IntN(2)], Of: of.id}
+			if d.pool[i].text = fact; d.one(2) {
+				d.pool[i].text = d.textOf(fact)
+			}
 		}
 	}
 	var at time.Duration
@@ -46,7 +49,11 @@ func (d *drawer) follow() {
 	for range 10 {
 		at += 10 * time.Second
 		i := d.rng.IntN(len(d.pool))
-		switch d.rng.IntN(6) {
+		switch d.rng.IntN(8) {
+		case 7:
+			d.p.Ops = append(d.p.Ops, op{At: at, kind: opSetParameter, n: d.rng.Int64N(3)})
+		case 6:
+			d.p.Ops = append(d.p.Ops, op{At: at, kind: opRotate, n: 2 + d.rng.Int64N(3)})
 		case 0:
 			d.p.Ops = append(d.p.Ops, op{At: at, kind: opDrift, id: d.pool[i].id, n: 1 + d.rng.Int64N(9)},
 				op{At: at + time.Second, kind: opRepair, id: d.pool[i].id})

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -282,22 +281,6 @@ const (
 	endpointsName = "endpoints"
 	endpointPath  = endpointsName + "/0/" + factName
 )
-
-// valueOf returns the stored value to which a reference to a parameter or a fact leads, as a text, and
-// whether it is known.
-func valueOf(e *environment, ref any) (text string, known bool) {
-	switch ref := ref.(type) {
-	case resource.Parameter:
-		p, known := e.parameters[state.ParameterKey{Name: ref.Name}]
-		return p.Value, known
-	case resource.Fact:
-		p, known := e.parameters[state.ParameterKey{Name: ref.Key(), Of: ref.Of}]
-		value, err := ref.In(p.Data().Value())
-		text, _ = value.(string)
-		return text, known && err == nil
-	}
-	return "", false
-}
 
 // Reload implements provider.Reloader.
 func (h thingHandler) Reload(c *provider.Context, req provider.ReadRequest) error {

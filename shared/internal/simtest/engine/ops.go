@@ -364,7 +364,7 @@ func (s *spec) resource(have map[resource.ID]bool, partial bool) resource.Resour
 	if s.id.Type() == typeSwap && s.v%4 > 1 { // its replacement changes "fixed" with any v
 		attributes[schema.CreateBeforeDestroy] = false
 	}
-	if f, isFact := s.text.(resource.Fact); s.text != nil && (!isFact || have[f.Of] || partial) {
+	if f, isFact := factIn(s.text); s.text != nil && (!isFact || have[f.Of] || partial) {
 		attributes["text"] = s.text
 	}
 	for attribute, id := range map[string]resource.ID{"ear": s.ear, "mouth": s.mouth} {
@@ -382,7 +382,7 @@ func (s *spec) resource(have map[resource.ID]bool, partial bool) resource.Resour
 // the facts to which it refers.
 func (c *content) tied(w *resource.Resource) []resource.ID {
 	out := append(slices.Clone(w.Requires), c.subscribed(w)...)
-	if f, is := w.Attributes["text"].(resource.Fact); is && c.entries[f.Of] != nil {
+	if f, is := factIn(w.Attributes["text"]); is && c.entries[f.Of] != nil {
 		out = append(out, f.Of)
 	}
 	slices.Sort(out)

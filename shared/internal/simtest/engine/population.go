@@ -105,6 +105,11 @@ func (d *drawer) text(i int) any {
 	switch d.rng.IntN(10) {
 	case 0:
 		return plainText
+	case 5:
+		if i > 0 && d.pool[0].id.Type() == typeThing && d.one(2) {
+			return d.textOf(resource.Fact{Name: factName, Of: d.pool[0].id})
+		}
+		return d.textOf(nil)
 	case 1, 2:
 		if d.p.Secrets {
 			return resource.Secret{Source: "env:" + []string{"A", "B"}[d.rng.IntN(2)]}

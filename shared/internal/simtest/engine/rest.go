@@ -196,7 +196,7 @@ func unknownTo(r *run, id resource.ID) string {
 
 // checkFact checks that a row has followed the fact to which its resource refers.
 func checkFact(r *run, row *state.Row, it *item) {
-	f, refers := it.res.Attributes["text"].(resource.Fact)
+	f, refers := factIn(it.res.Attributes["text"])
 	if _, known := valueOf(r.state.read(env), f); known && refers && row.Comparison() != state.Undefined && !hasFact(r, row, it) {
 		r.violate("followed", "%s does not have fact %q of %s: %s", row.ID, f.Name, f.Of, row.Body)
 	}
@@ -233,10 +233,10 @@ func learnedOf(r *run, f resource.Fact) (have, want string) {
 
 // hasFact reports whether a row has the stored value of the fact to which its resource refers.
 func hasFact(r *run, row *state.Row, it *item) bool {
-	f, refers := it.res.Attributes["text"].(resource.Fact)
+	f, refers := factIn(it.res.Attributes["text"])
 	stored, known := valueOf(r.state.read(env), f)
 	res, err := resource.Decode(row.Body)
-	return refers && known && err == nil && res.Attributes["text"] == stored
+	return refers && known && err == nil && factPart(it.res.Attributes["text"], res.Attributes["text"]) == stored
 }
 
 // checkFacts checks that no fact outlives its resource.

@@ -44,6 +44,10 @@ func sourceMutants() []sourceMutant {
 			"if part, err := r.In(v.Value()); err == nil {\n\t\t\t\tif " +
 				"mutating(\"PathIgnored\") {\n\t\t\t\t\tpart = v.Text()\n\t\t\t\t}", "",
 			"facts", 100},
+		{"FirstPartAsked", "a text of parts is resolved again only for its first reference",
+			"planner/facts.go", "slices.ContainsFunc(refs, o.concerns)) {",
+			"slices.ContainsFunc(refs, o.concerns) &&\n\t\t\t(!mutating(\"FirstPartAsked\") || " +
+				"o.about == nil || o.concerns(refs[0]))) {", "", "facts", 500},
 		{"OnePage", "a reader of all rows stops after the first page", "state/client.go",
 			"if len(rows) < c.Page {",
 			`if len(rows) < c.Page || mutating("OnePage") {`, "", "", 100},

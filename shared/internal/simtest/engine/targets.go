@@ -92,7 +92,7 @@ func (o *op) about(base *content) map[resource.ID]bool {
 
 // factOf returns the resource to whose fact a spec refers, if the model has it.
 func (o *op) factOf(s *spec) []resource.ID {
-	f, refers := s.text.(resource.Fact)
+	f, refers := factIn(s.text)
 	if refers && slices.ContainsFunc(o.model, func(o spec) bool { return o.id == f.Of }) {
 		return []resource.ID{f.Of}
 	}
