@@ -2,6 +2,7 @@ package project_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -61,6 +62,21 @@ func typedefs(n int) string {
 // typed returns a model that gives an attribute of a type a value, on line 5.
 func typed(typ, value string) string {
 	return "entity A:\n    " + typ + " x\nend\nimplement A using std::none\nA(x=" + value + ")\n"
+}
+
+// TestEndlessModel holds that a model whose instances make others without end is refused, with the
+// place where the next one is made.
+func TestEndlessModel(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/endless.cf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := toldWithin(t, string(text), eval.LimitsWithin(16<<20))
+	const want = "16:10 limit: the model needs too much memory: more than 8 MiB "
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("got %.500s, want %s", got, want)
+	}
 }
 
 // TestMessages holds what is said of mistakes, and where.
