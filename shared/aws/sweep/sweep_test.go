@@ -217,6 +217,38 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// passing is a clock that passes only while a sweep sleeps.
+type passing struct {
+	platform.Clock
+	slept time.Duration
+}
+
+// Now implements state.Clock.
+func (c *passing) Now() time.Time { return now.Add(c.slept) }
+
+// Sleep implements state.Clock.
+func (c *passing) Sleep(ctx context.Context, d time.Duration) error {
+	c.slept += d
+	return ctx.Err()
+}
+
+// TestSweepsSoonAfterFaults pins how long lost notices wait after faults: seconds, and never for the
+// sweep of the next minute unless a fault lasts.
+func TestSweepsSoonAfterFaults(t *testing.T) {
+	t.Parallel()
+	for faults, want := range []time.Duration{0, 3 * time.Second, 9 * time.Second, 21 * time.Second} {
+		b := &book{resting: map[string]time.Time{"a": {}}, broken: "a", breaks: faults}
+		if faults == 0 {
+			b.broken = ""
+		}
+		s, clock := newSweeper(b), &passing{}
+		s.Clock = clock
+		if err := s.Run(t.Context(), quiet("a")); err != nil || clock.slept != want {
+			t.Errorf("after %d faults: swept after %v, want %v: %v", faults, clock.slept, want, err)
+		}
+	}
+}
+
 // TestRestWithServices wants an environment with services to be looked at soon enough for an order
 // that nobody could notify of.
 func TestRestWithServices(t *testing.T) {
