@@ -174,56 +174,16 @@ func (d *dryRunner) run(
 	for _, id := range others {
 		delete(rows, id)
 	}
-	err := d.compare(ctx, g, rows, blocked, func(id resource.ID) planner.PlannedChange {
-		return planner.PlannedChange{ID: id, Action: "undefined",
-			Reason: cmp.Or(rows[id].Why(), "something it needs is not known")}
-	})
+	err := compareAll(ctx, d, g, rows, blocked)
 	if err == nil && len(d.out.Unread) == 0 {
 		d.after(g, nil)
 		d.unmet(g)
 		d.skip(g, rows)
-		err = d.reloads(ctx, g, rows)
+		if err = d.reloads(ctx, g, rows); err == nil {
+			err = sayFollowed(d.out.Planned, g, rows)
+		}
 	}
 	return d.out, err
-}
-
-// compare compares rows that are not blocked with reality, lane by lane. It appends a result for
-// every row to d.out.Planned, in the order of g. The function unread supplies the result of a row
-// that was not read.
-func (d *dryRunner) compare(ctx context.Context, g *version.Graph, rows map[resource.ID]*state.Row,
-	blocked map[resource.ID]bool, unread func(resource.ID) planner.PlannedChange) error {
-	d.results = make(map[resource.ID]planner.PlannedChange, len(rows))
-	for _, w := range d.from.Known {
-		d.results[w.ID] = w
-	}
-	byLane := map[string][]*state.Row{}
-	order := g.Order()
-	for _, n := range order {
-		row := rows[g.IDs[n]]
-		if row == nil || blocked[row.ID] {
-			continue
-		}
-		if _, known := d.results[row.ID]; !known {
-			byLane[row.Lane] = append(byLane[row.Lane], row)
-		}
-	}
-	if err := d.lanes(ctx, byLane); err != nil || len(d.out.Unread) > 0 {
-		return err
-	}
-	for _, n := range order {
-		id := g.IDs[n]
-		w, read := d.results[id]
-		switch {
-		case rows[id] == nil:
-			continue
-		case !read || blocked[id]:
-			w = unread(id)
-		case !w.Failed:
-			d.out.Covered++
-		}
-		d.out.Planned = append(d.out.Planned, w)
-	}
-	return nil
 }
 
 // lanes compares the rows of lanes. If an error or the time limit ends the comparison early, the

@@ -2,7 +2,6 @@ package deploy_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -136,6 +135,7 @@ func TestKnownAfterApply(t *testing.T) {
 			if c.read == "" {
 				c.read = c.noRead
 			}
+			asDryRun(t, r, deploy.Export{Model: modelOf(copied(c.now)...)}, c.read)
 			var expect string
 			for read, want := range map[bool]string{false: c.noRead, true: c.read} {
 				d := author{rig: r}.preview(deploy.Export{Model: modelOf(copied(c.now)...)}, read)
@@ -163,6 +163,29 @@ func TestKnownAfterApply(t *testing.T) {
 				t.Errorf("undefined after the apply: %q, want %q", got, c.undefined)
 			}
 		})
+	}
+}
+
+// asDryRun wants a dry run of a version that is not released to say of each resource what the plan of
+// its model says, but for the reasons.
+func asDryRun(t *testing.T, r *rig, x deploy.Export, plan string) {
+	t.Helper()
+	x.NoRelease = true
+	d, err := r.e.DryRun(t.Context(), "e", r.export(x).Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := func(line string) string { before, _, _ := strings.Cut(line, " ("); return before }
+	lines := map[string]bool{}
+	for _, w := range d.Planned {
+		if lines[short(stepText(w))] = true; w.Action == "undefined" && len(w.KnownAfter) > 0 {
+			t.Errorf("a dry run says %s", stepText(w))
+		}
+	}
+	for line := range strings.SplitSeq(plan, "\n") {
+		if !lines[short(line)] {
+			t.Errorf("%q is not in the dry run\n%v", short(line), lines)
+		}
 	}
 }
 
@@ -241,54 +264,5 @@ func (a author) withFacts(m func() *model.Model) func() *model.Model {
 			}
 		}
 		return out
-	}
-}
-
-// TestFactsPlanIsWhatApplyDoes compares, over random models with facts and drift, the changes of a
-// plan with those of the apply after it: it makes what is to be created, it changes nothing that was not
-// said, and exactly what the plan calls undefined stays so.
-func TestFactsPlanIsWhatApplyDoes(t *testing.T) {
-	t.Parallel()
-	awaited, followed := 0, 0
-	for seed := range uint64(worlds()) {
-		a := author{learning(t), rand.New(rand.NewPCG(seed, 11)), seed%2 == 0}
-		for range 6 {
-			if a.drifts && a.one(2) {
-				a.drift()
-			}
-			m := a.withFacts(a.model())
-			planned := a.preview(deploy.Export{Model: m()}, false)
-			read := a.preview(deploy.Export{Model: m()}, true)
-			since := a.last()
-			a.export(deploy.Export{Model: m(), Check: true, Expect: planned.State})
-			a.drain()
-			did := a.did(since)
-			for _, w := range read.Planned {
-				what := stepText(w) + fmt.Sprintf(", seed %d, and an apply did %q", seed, did[w.ID])
-				waits := len(w.KnownAfter) > 0 && !w.KnownAfter[0].MayChange
-				switch ok := did[w.ID] == acts(read)[w.ID]; {
-				case w.Failed, w.Action == "undefined", ok:
-				case waits && w.Action == "delete": // it was not read
-				case waits && did[w.ID] != "delete" && (a.drifts || w.Action == "update" ||
-					did[w.ID] == "update"):
-				case len(w.KnownAfter) > 0 && w.Action == "none" && did[w.ID] == "update":
-					followed++
-				default:
-					t.Errorf("a plan says %s", what)
-				}
-				if waits {
-					awaited++
-				}
-			}
-			unknown := a.status(state.StatusUndefined, state.StatusBlocked)
-			for name, d := range map[string]deploy.DryRun{"plan --no-read": planned, "plan": read} {
-				if want := told(d, "undefined"); !sameKeys(unknown, want) {
-					t.Errorf("seed %d, %s: undefined %v, the plan was %v", seed, name, unknown, want)
-				}
-			}
-		}
-	}
-	if awaited == 0 || followed == 0 {
-		t.Errorf("%d waited for facts, %d followed one", awaited, followed)
 	}
 }

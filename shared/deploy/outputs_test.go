@@ -269,6 +269,7 @@ func TestOutputsInPlans(t *testing.T) {
 			"t::T[a,name=role] is known after apply)" + undefined +
 			"\nnone undefined (secret output \"password\" of t::T[a,name=plain] is not known)"},
 	} {
+		asDryRun(t, r, deploy.Export{Model: of(c.value)}, c.want)
 		for _, read := range []bool{false, true} {
 			p := must(r.e.Preview(t.Context(), "e", deploy.Export{Model: of(c.value)},
 				deploy.CompareOptions{Read: read}))(t)

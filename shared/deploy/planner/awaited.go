@@ -56,6 +56,23 @@ func Awaits(attributes map[string]any) (facts []AwaitedFact, only bool) {
 	return facts, only
 }
 
+// Awaiting returns the effect of a deploy on a resource that waits for facts, as far as its values are
+// known: was is its stored row, and now its row with the intent of a version.
+func (pl *Planner) Awaiting(
+	was, now *state.Row, facts []AwaitedFact, whole bool,
+) (PlannedChange, error) {
+	p := forecast{exporting: &exporting{planning: &planning{pl: pl}}, wholeValues: whole}
+	w := PlannedChange{ID: now.ID, Action: "none"}
+	if err := p.change(&w, was, now); err != nil {
+		return w, err
+	}
+	if !w.Failed {
+		w.Reason = "" // of an earlier run
+	}
+	w.Await(facts)
+	return w, nil
+}
+
 // Await records the facts for which a planned change waits, and their resources as the changes that
 // come before it.
 func (w *PlannedChange) Await(facts []AwaitedFact) {

@@ -111,9 +111,25 @@ func createDiff(r *Run) map[string]diff.Diff {
 	out := make(map[string]diff.Diff, len(r.want.Attributes))
 	for i := range r.typ.Attributes {
 		a := &r.typ.Attributes[i]
-		if v := r.want.Attributes[a.Name]; v != nil &&
-			(diff.Compared(a) || a.Behaviour == schema.WriteOnly) {
+		if v := r.want.Attributes[a.Name]; v != nil && showsAtCreation(a) {
 			out[a.Name] = diff.Diff{Desired: v}
+		}
+	}
+	return out
+}
+
+// showsAtCreation reports whether the creation of a thing shows an attribute.
+func showsAtCreation(a *schema.Attribute) bool {
+	return diff.Compared(a) || a.Behaviour == schema.WriteOnly
+}
+
+// ShownAtCreation returns the attributes in changes that a run shows that creates the thing.
+func ShownAtCreation(t *schema.Compiled, changes map[string]diff.Diff) map[string]diff.Diff {
+	out := make(map[string]diff.Diff, len(changes))
+	for i := range t.Attributes {
+		a := &t.Attributes[i]
+		if d, changes := changes[a.Name]; changes && showsAtCreation(a) {
+			out[a.Name] = d
 		}
 	}
 	return out

@@ -40,7 +40,7 @@ func restDryRun(r *run) bool {
 	for i := range out.Planned {
 		w := &out.Planned[i]
 		told[w.ID] = checkPlannedChange(r, c, order, w, since, told, recorded[w.ID])
-		if w.Action != "undefined" && (!w.Failed || isSkip(w)) {
+		if w.Action != "undefined" && len(awaitedBy(w)) == 0 && (!w.Failed || isSkip(w)) {
 			covered++
 		}
 	}
@@ -54,7 +54,10 @@ func restDryRun(r *run) bool {
 
 // verdict is the evaluation of a dry run's result for a resource. lacks: its dependants would be
 // skipped. known is false if the simulation cannot decide.
-type verdict struct{ lacks, known bool }
+type verdict struct {
+	lacks, known bool
+	said         *deploy.PlannedChange
+}
 
 // isSkip reports whether a dry run expects a resource to be skipped.
 func isSkip(w *deploy.PlannedChange) bool {
@@ -89,15 +92,12 @@ func checkPlannedChange(r *run,
 		skipped = skipped || v.known && v.lacks && !it.res.ReportOnly
 		unsure = unsure || !v.known && !it.res.ReportOnly
 	}
-	open := slices.ContainsFunc(order.ids, func(q resource.ID) bool {
-		return (q == w.ID || order.all[n]&(1<<order.index[q]) != 0) && openIn(r, c, q)
+	blocked := slices.ContainsFunc(order.ids, func(q resource.ID) bool {
+		said := told[q].said
+		return order.needs[n]&(1<<order.index[q]) != 0 && said != nil && said.Action == "undefined"
 	})
-	if open {
-		if w.Action != "undefined" || w.Reason == "" {
-			r.violate("dry", "a dry run says %s of %s, of which something is not known (%s)",
-				w.Action, w.ID, w.Reason)
-		}
-		return verdict{known: true}
+	if open := openIn(r, c, w.ID); blocked || len(open) > 0 {
+		return checkOpen(r, c, w, open, blocked, told)
 	}
 	if !recorded {
 		r.violate("dry", "a dry run keeps no record of %s", w.ID)
@@ -116,25 +116,73 @@ func checkPlannedChange(r *run,
 	case !fails && (len(w.Changes) > 0) != differs:
 		r.violate("dry", "a dry run says %s of %s and %d changes", w.Action, w.ID, len(w.Changes))
 	}
-	return verdict{stays || it.res.ReportOnly && differs, stays || known && !unsure}
+	return verdict{stays || it.res.ReportOnly && differs, stays || known && !unsure, w}
 }
 
-// openIn reports whether the desired state of a resource in a version depends on a parameter or a
-// fact that is not known.
-func openIn(r *run, c *content, id resource.ID) bool {
-	it := c.entries[id]
-	if it == nil {
+// awaitedBy returns the facts that a planned change waits for.
+func awaitedBy(w *deploy.PlannedChange) []deploy.AwaitedFact {
+	return slices.DeleteFunc(slices.Clone(w.KnownAfter),
+		func(f deploy.AwaitedFact) bool { return f.MayChange })
+}
+
+// checkOpen checks the result for a resource of which something is not known: the open references, or
+// values of a requirement. It is known after a deploy if that learns all of them, and undefined else.
+func checkOpen(r *run, c *content, w *deploy.PlannedChange, open []any, blocked bool,
+	told map[resource.ID]verdict) verdict {
+	learned, sure, named := !blocked, true, awaitedBy(w)
+	for _, ref := range open {
+		f, is := ref.(resource.Fact)
+		known, certain := is && learns(r, told[f.Of].said), true
+		if of := told[f.Of].said; is && of != nil {
+			certain = !of.Failed && !c.entries[f.Of].res.ReportOnly
+		}
+		learned, sure = learned && (known || !certain), sure && certain
+		if w.Action != "undefined" && !slices.ContainsFunc(named, func(a deploy.AwaitedFact) bool {
+			return is && a.Fact == f.Name && a.Of == f.Of
+		}) {
+			r.violate("dry", "a dry run says %s of %s, and does not name %v", w.Action, w.ID, ref)
+		}
+	}
+	switch undefined := w.Action == "undefined"; {
+	case undefined && w.Reason == "", !undefined && len(named) > len(open),
+		sure && undefined == learned, !learned && !undefined:
+		r.violate("dry", "a dry run says %s of %s, of which something is not known (%s, %v)",
+			w.Action, w.ID, w.Reason, named)
+	case !undefined:
+		return verdict{lacks: w.Failed, known: w.Failed, said: w}
+	}
+	return verdict{known: true, said: w}
+}
+
+// learns reports whether a deploy learns the facts of a resource of which a dry run has said of; nil:
+// nothing.
+func learns(r *run, of *deploy.PlannedChange) bool {
+	if of == nil || of.Failed {
 		return false
 	}
+	if of.Action != "none" {
+		return of.Action == "create" || of.Action == "update"
+	}
+	row := r.state.read(env).rows[of.ID]
+	return of.ID.Type() == typeThing && (row == nil || row.FactsRead == 0)
+}
+
+// openIn returns the parameters and facts without a value to which a resource refers in a version.
+func openIn(r *run, c *content, id resource.ID) []any {
+	it := c.entries[id]
+	if it == nil {
+		return nil
+	}
+	var out []any
 	for _, ref := range resource.References(it.res.Attributes) {
 		switch ref.(type) {
 		case resource.Parameter, resource.Fact:
 			if _, known := valueOf(r.state.read(env), ref); !known {
-				return true
+				out = append(out, ref)
 			}
 		}
 	}
-	return false
+	return out
 }
 
 // knownIn returns a resource of a version, encoded, with the values of parameters and facts that are

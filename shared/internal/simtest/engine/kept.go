@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"southbound/shared/deploy"
@@ -203,9 +204,8 @@ func checkAllDone(r *run, t *task, book *exportBook, out *state.Committed) {
 		case r.recorded[id] >= t.began:
 		// the value of a dependant may have to be known first
 		case row != nil && row.Removing && w.Action == "delete":
-		// it runs after a run of this plan has learned the fact
-		case row != nil && w.Action != "orphan" &&
-			(row.Undefined() && len(w.KnownAfter) > 0 || row.Block() == state.BlockedYes):
+		// it runs after runs of this plan have learned the values that its plan names
+		case row != nil && w.Action != "orphan" && waitsFor(e, book, row):
 		case row == nil:
 			r.violate("kept", "%s leaves out %s, of which its plan says %s", t.name, id, w.Action)
 		case w.Action == "orphan" && !row.Orphaned, w.Action == "delete" && row.Orphaned,
@@ -215,4 +215,26 @@ func checkAllDone(r *run, t *task, book *exportBook, out *state.Committed) {
 				row.Status(), w.Action)
 		}
 	}
+}
+
+// waitsFor reports whether a row waits only for values that the plan of its export names as known
+// after apply: its own ones, or those of the row that blocks it. A plan of targets does not show
+// other rows.
+func waitsFor(e *environment, book *exportBook, row *state.Row) bool {
+	if !row.Undefined() {
+		by := e.rows[row.BlockedBy]
+		if by == nil || row.Block() != state.BlockedYes {
+			return false
+		}
+		row = by
+	}
+	w, shown := book.planned[row.ID]
+	if !shown {
+		return book.op.target != ""
+	}
+	named := map[string]bool{}
+	for _, f := range w.KnownAfter {
+		named[f.String()] = named[f.String()] || !f.MayChange
+	}
+	return row.Undefined() && !slices.ContainsFunc(row.Missing, func(what string) bool { return !named[what] })
 }

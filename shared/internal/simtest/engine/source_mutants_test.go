@@ -48,6 +48,17 @@ func sourceMutants() []sourceMutant {
 			"planner/facts.go", "slices.ContainsFunc(refs, o.concerns)) {",
 			"slices.ContainsFunc(refs, o.concerns) &&\n\t\t\t(!mutating(\"FirstPartAsked\") || " +
 				"o.about == nil || o.concerns(refs[0]))) {", "", "facts", 500},
+		{"AwaitsAnother", "a plan names another value than the one for which a resource waits",
+			"planner/steps.go", "facts, _ := Awaits(res.Attributes)\n",
+			"facts, _ := Awaits(res.Attributes)\n\tif mutating(\"AwaitsAnother\") {\n" +
+				"\t\tfacts = []AwaitedFact{{Fact: \"none\", Of: now.ID}}\n\t}\n",
+			"kept", "rooms", 300},
+		{"BlockedRuns", "a plan runs what requires a resource that stays undefined",
+			"planner/awaited.go", "runs = runs && (known || !waited)",
+			"runs = runs && (known || !waited || mutating(\"BlockedRuns\"))", "kept", "rooms", 300},
+		{"DryLearnsAll", "a dry run takes each fact for one that a deploy learns", "waiting.go",
+			"if !known || of.Failed {", "if mutating(\"DryLearnsAll\") {\n\t\treturn true\n\t}\n" +
+				"\tif !known || of.Failed {", "dry", "targets", 300},
 		{"OnePage", "a reader of all rows stops after the first page", "state/client.go",
 			"if len(rows) < c.Page {",
 			`if len(rows) < c.Page || mutating("OnePage") {`, "", "", 100},
