@@ -49,7 +49,7 @@ var layers = [][]string{
 	{"shared/api/tenant", "shared/api/environments", "shared/api/types", "shared/api/files",
 		"shared/api/results"},
 	{"shared/api/actions", "shared/api/agents", "shared/api/callbacks", "shared/api/graphs",
-		"shared/api/parameters", "shared/api/versions"},
+		"shared/api/parameters", "shared/api/states", "shared/api/versions"},
 	{"shared/api/resources", "shared/api/exports"},
 	{"shared/api/search", "shared/api/instances", "shared/api/comparisons", "shared/api/kept", "shared/api/lines"},
 	{"shared/api/services", "shared/api/ordering", "shared/api/jobs"},

@@ -13,6 +13,7 @@ import (
 	"southbound/shared/api/resources"
 	"southbound/shared/api/search"
 	"southbound/shared/api/services"
+	"southbound/shared/api/states"
 	"southbound/shared/api/types"
 	"southbound/shared/api/versions"
 )
@@ -30,6 +31,7 @@ type Client struct {
 	exportClient
 	comparisonClient
 	parameterClient
+	stateClient
 	graphClient
 	searchClient
 	offerClient
@@ -47,6 +49,7 @@ type (
 	exportClient      = exports.Remote
 	comparisonClient  = jobs.Remote
 	parameterClient   = parameters.Remote
+	stateClient       = states.Remote
 	graphClient       = graphs.Remote
 	searchClient      = search.Remote
 	offerClient       = services.Remote
@@ -63,6 +66,6 @@ func NewClient(c client.Config) (*Client, error) {
 	}
 	return &Client{x, environments.Remote{Conn: x}, types.Remote{Conn: x}, actions.Remote{Conn: x}, agents.Remote{Conn: x},
 		resources.Remote{Conn: x}, versions.Remote{Conn: x}, exports.Remote{Conn: x}, jobs.Remote{Conn: x},
-		parameters.Remote{Conn: x}, graphs.Remote{Conn: x}, search.Remote{Conn: x},
+		parameters.Remote{Conn: x}, states.Remote{Conn: x}, graphs.Remote{Conn: x}, search.Remote{Conn: x},
 		services.Remote{Conn: x}, previews.Remote{Conn: x}}, nil
 }

@@ -27,6 +27,7 @@ import (
 	"southbound/shared/api/results"
 	"southbound/shared/api/search"
 	"southbound/shared/api/services"
+	"southbound/shared/api/states"
 	"southbound/shared/api/types"
 	"southbound/shared/api/versions"
 	"southbound/shared/api/wire"
@@ -80,6 +81,8 @@ type (
 	InstanceResource = instances.InstanceResource
 	JobState         = jobs.JobState
 	Kept             = kept.Plan
+	KeptState        = states.Kept
+	SealedState      = states.Sealed
 	Message          = actions.Message
 	Moves            = lines.Moves
 	OfferedService   = services.OfferedService

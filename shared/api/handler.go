@@ -23,6 +23,7 @@ import (
 	"southbound/shared/api/search"
 	"southbound/shared/api/server"
 	"southbound/shared/api/services"
+	"southbound/shared/api/states"
 	"southbound/shared/api/types"
 	"southbound/shared/api/versions"
 	"southbound/shared/api/wire"
@@ -53,6 +54,7 @@ func handler(s *Service, all bool) http.Handler {
 		search.Routes(r, s.searchPart)
 		versions.Routes(r, s.versionPart)
 		parameters.Routes(r, s.parameterPart)
+		states.Routes(r, s.statePart)
 		parameters.PublicRoutes(r, s.parameterPart)
 		services.Routes(r, s.offerPart)
 		services.CatalogRoutes(r, s.orderPart, s.environmentPart)

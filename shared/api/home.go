@@ -27,6 +27,7 @@ import (
 	"southbound/shared/api/resources"
 	"southbound/shared/api/search"
 	"southbound/shared/api/services"
+	"southbound/shared/api/states"
 	"southbound/shared/api/types"
 	"southbound/shared/api/versions"
 )
@@ -40,6 +41,7 @@ type Reader interface {
 	resources.Reader
 	versions.Reader
 	parameters.Reader
+	states.Reader
 	graphs.Reader
 	search.Reader
 }
@@ -55,6 +57,7 @@ type Home interface {
 	exports.Exporter
 	comparisons.Comparer
 	parameters.Writer
+	states.Operator
 	services.Offerer
 	previews.Reader
 	// Orders returns the service for orders; Unsupported if the home keeps none.

@@ -18,6 +18,7 @@ func schemaName(t reflect.Type, hint string) string {
 		"southbound/shared/service/definition": "Definition",
 		"southbound/shared/service/lifecycle":  "Lifecycle",
 		"southbound/shared/service/orders":     "Ordered",
+		"southbound/shared/api/states":         "State",
 	} {
 		if t.PkgPath() == path {
 			return prefix + name

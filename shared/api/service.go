@@ -19,6 +19,7 @@ import (
 	"southbound/shared/api/results"
 	"southbound/shared/api/search"
 	"southbound/shared/api/services"
+	"southbound/shared/api/states"
 	"southbound/shared/api/tenant"
 	"southbound/shared/api/types"
 	"southbound/shared/api/versions"
@@ -99,6 +100,7 @@ type Service struct {
 	*comparisonPart
 	*jobPart
 	*parameterPart
+	*statePart
 	*graphPart
 	*searchPart
 	*orderPart
@@ -121,6 +123,7 @@ type (
 	comparisonPart  = comparisons.Service
 	jobPart         = jobs.Service
 	parameterPart   = parameters.Service
+	statePart       = states.Service
 	graphPart       = graphs.Service
 	searchPart      = search.Service
 	orderPart       = tenant.Orders
@@ -151,6 +154,7 @@ func New(c Config) *Service {
 		filePart:        &files.Service{Files: c.Engine.Files, Sign: c.Sign},
 		exportPart:      &exports.Service{Env: env, Agent: c.Agent},
 		parameterPart:   &parameters.Service{Env: env, History: c.History},
+		statePart:       &states.Service{Env: env},
 		graphPart:       &graphs.Service{Env: env},
 		orderPart:       &tenant.Orders{Services: c.Services},
 		offerPart:       &services.Service{Env: env, Definitions: c.Definitions},

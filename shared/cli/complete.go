@@ -110,7 +110,9 @@ func (cp *completer) completions(root *cobra.Command) {
 	for name, list := range map[string]func(context.Context, string) []string{
 		"resource": cp.offerIDs, "logs": cp.offerIDs, "resources": cp.offerFilters,
 		"deploy": cp.offerFilters, "repair": cp.offerFilters,
-		"type": cp.offerTypes, "pause": cp.offerAgents, "resume": cp.offerAgents,
+		"state show": cp.offerIDs, "state export": cp.offerIDs, "state forget": cp.offerIDs,
+		"state import": cp.offerIDs,
+		"type":         cp.offerTypes, "pause": cp.offerAgents, "resume": cp.offerAgents,
 		"parameter get": cp.offerParameters, "parameter delete": cp.offerParameters,
 		"parameter history": cp.offerParameters,
 		"service show":      cp.offerServices, "service create": cp.offerServices,

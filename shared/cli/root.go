@@ -110,6 +110,7 @@ func addCommands(a *parts.Parts, root *cobra.Command) {
 	add(groupAct, work.Commands()...)
 	add(groupAct, (&workcmd.Switches{Console: c, Location: l, Session: s}).Commands()...)
 	add(groupAct, release.ReleaseCommand(), upkeep.ForgetCommand(),
+		(&workcmd.StateCommands{Console: c, Location: l, Session: s}).StateCommand(),
 		(&workcmd.DryRunner{Console: c, Location: l, Session: s, Waves: a.Waves}).DryRunCommand())
 
 	scaffolds := &programcmd.Scaffolds{Console: c, Program: p}

@@ -23,6 +23,8 @@ const (
 	ActExport          = "export"
 	ActRelease         = "release"
 	ActForget          = "forget"
+	ActImportState     = "import_state"
+	ActForgetState     = "forget_state"
 	ActSetParameter    = "set_parameter"
 	ActDeleteParameter = "delete_parameter"
 	ActSetState        = "set_state"

@@ -71,7 +71,7 @@ var otherWords = map[string][]string{
 	"apply": {"up", "sync", "converge", "run-once"}, "discover": {"import", "scan"},
 	"dryrun": {"dry-run", "noop", "check"}, "gc": {"prune", "clean"},
 	"logs": {"log", "history", "events"}, "plan": {"preview"}, "resource": {"describe"},
-	"resources": {"list", "ls"}, "status": {"ps", "health"}, "validate": {"lint", "test"},
+	"resources": {"list", "ls"}, "status": {"ps", "health", "stats"}, "validate": {"lint", "test"},
 }
 
 // suggestion returns the command that the user most likely means by a word; "" if there is none.

@@ -3,7 +3,6 @@ package lane
 import (
 	"context"
 	"sync"
-	"time"
 
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
@@ -19,7 +18,7 @@ func (b *batch) keep(ctx context.Context, k state.Kept) error {
 		c.DropKept = []resource.ID{k.ID}
 	} else {
 		c.Keep = []state.Kept{k}
-		c.AddOutbox = followOutputs(k, b.Clock.Now())
+		c.AddOutbox = k.FollowUp(b.Clock.Now())
 	}
 	_, err := b.commit(ctx, c)
 	if err == nil || state.Transient(err) {
@@ -50,16 +49,6 @@ func (o *outputs) take() []state.Outbox {
 	return out
 }
 
-// followOutputs returns the outbox entry of a kept state with other secret outputs than before:
-// resources that refer to them get the new version.
-func followOutputs(k state.Kept, at time.Time) []state.Outbox {
-	if k.Outputs == "" || k.Outputs != k.Revision {
-		return nil
-	}
-	return []state.Outbox{{ID: k.Revision + "-" + string(state.OutboxFact), Kind: state.OutboxFact,
-		Of: k.ID, At: at}}
-}
-
 // kept adds to the commit of results what becomes of kept states: the states of purged things are
 // removed, and those of moved things get the id that the thing has now. If that fails, the results
 // are not recorded, since the row would forget its earlier ids.
@@ -87,7 +76,7 @@ func (r *recording) kept(ctx context.Context, c *state.Commit) error {
 		}
 		c.Keep, c.DropKept = append(c.Keep, keep...), append(c.DropKept, drop...)
 		for _, k := range keep {
-			c.AddOutbox = append(c.AddOutbox, followOutputs(k, r.Clock.Now())...)
+			c.AddOutbox = append(c.AddOutbox, k.FollowUp(r.Clock.Now())...)
 		}
 	}
 	return nil

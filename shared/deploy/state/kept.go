@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"encoding/binary"
+	"time"
 
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -49,9 +50,21 @@ type Kept struct {
 	// Outputs is the revision that brought the present secret outputs, which are part of the sealed
 	// state; "": there are none.
 	Outputs string
-	// Sealed is the sealed state: see Sealer. At most MaxKept bytes and 1 KiB.
+	// Sealed is the sealed state: see Sealer. At most MaxSealed bytes.
 	Sealed []byte
 }
+
+// FollowUp returns the outbox entry of a state with other secret outputs than the state that it
+// replaces: resources that refer to them get the new version.
+func (k *Kept) FollowUp(at time.Time) []Outbox {
+	if k.Outputs == "" || k.Outputs != k.Revision {
+		return nil
+	}
+	return []Outbox{{ID: k.Revision + "-" + string(OutboxFact), Kind: OutboxFact, Of: k.ID, At: at}}
+}
+
+// MaxSealed is the size in bytes of the largest sealed state.
+const MaxSealed = MaxKept + 1<<10
 
 // Keeps reads the states that handlers keep; commits write and remove them. See
 // docs/design/kept.md.

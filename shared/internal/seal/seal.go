@@ -130,6 +130,16 @@ func (r Ring) Open(
 		WithHint("restore that key from a backup; SOUTHBOUND_STATE_KEY may name several")
 }
 
+// KeyOf returns the name of the key that has sealed a state, in hexadecimal digits. It returns Damaged
+// if the bytes are no sealed state.
+func KeyOf(sealed []byte) (string, error) {
+	if len(sealed) < headSize || sealed[0] != form {
+		return "", fault.New(fault.Damaged, "read kept state", "these bytes are no sealed state").
+			WithHint("use a file that `southbound state export` has written")
+	}
+	return hex.EncodeToString(sealed[1:headSize]), nil
+}
+
 // aead returns AES-256-GCM with random nonces, which are part of the ciphertext.
 func aead(k Key) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(k[:])

@@ -1,0 +1,163 @@
+package deploy
+
+import (
+	"context"
+	"time"
+
+	"southbound/shared/deploy/lane"
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// keptWait is how long a change of a kept state waits for the lane of its resource.
+const keptWait = 10 * time.Second
+
+// Kept returns the kept state of a resource, sealed. It returns NotFound if there is none.
+func (e *Engine) Kept(ctx context.Context, env string, id resource.ID) (state.Kept, error) {
+	all, err := e.State.Kept(ctx, env, []resource.ID{id})
+	switch {
+	case err != nil:
+		return state.Kept{}, fault.Wrap(fault.Unknown, "read kept state", err)
+	case len(all) == 0:
+		return state.Kept{}, fault.New(fault.NotFound, "read kept state",
+			"there is no kept state of %s", id).
+			WithHint("check the id with `southbound resources`; only some types keep state")
+	}
+	return all[0], nil
+}
+
+// ImportKept replaces the kept state of a resource by a sealed one, which gets a new revision. It
+// returns the state as it is stored, and whether it was opened first: a process without the key
+// cannot do that. outputs is Kept.Outputs of the sealed state when it was exported.
+//
+// ImportKept returns NotFound for an unknown resource, Invalid for a state that is too large or does
+// not open, and Busy if the resource may be running.
+func (e *Engine) ImportKept(
+	ctx context.Context, env string, id resource.ID, sealed []byte, outputs string,
+) (stored state.Kept, verified bool, err error) {
+	const what = "import kept state"
+	if len(sealed) > state.MaxSealed {
+		return state.Kept{}, false, fault.New(fault.Invalid, what,
+			"the state has %d bytes, and %d is the maximum", len(sealed), state.MaxSealed).
+			WithHint("use a file that `southbound state export` has written")
+	}
+	if _, err := e.Row(ctx, env, id); err != nil {
+		return state.Kept{}, false, err
+	}
+	if verified, err = e.opens(ctx, env, id, sealed); err != nil {
+		return state.Kept{}, false, err
+	}
+	k := state.Kept{ID: id, Sealed: sealed}
+	err = e.inLane(ctx, env, id, func(c *state.Commit) error {
+		before, err := e.State.Kept(ctx, env, []resource.ID{id})
+		if err != nil {
+			return fault.Wrap(fault.Unknown, what, err)
+		}
+		k.Revision, k.Outputs = e.NewID(), outputs
+		if outputs != "" && (len(before) == 0 || before[0].Outputs != outputs) {
+			k.Outputs = k.Revision
+		}
+		c.Keep, c.AddOutbox = []state.Kept{k}, k.FollowUp(e.Clock.Now())
+		return nil
+	})
+	return k, verified, err
+}
+
+// opens reports whether this process has opened a sealed state of a resource. A process that may not
+// read the key returns false and no error.
+func (e *Engine) opens(
+	ctx context.Context, env string, id resource.ID, sealed []byte,
+) (bool, error) {
+	if e.Sealer == nil {
+		return false, nil
+	}
+	plain, err := e.Sealer.Open(ctx, env, id, sealed)
+	if err == nil {
+		_, err = state.DecodePlain(plain)
+	}
+	switch {
+	case err == nil:
+		return true, nil
+	case fault.Is(err, fault.Denied):
+		return false, nil
+	case fault.Is(err, fault.Damaged):
+		return false, fault.New(fault.Invalid, "import kept state", "the state does not open: it is "+
+			"damaged, or is not of %s in the environment %q", id, env).
+			WithHint("use an unchanged file that `southbound state export` has written for this " +
+				"resource in this environment")
+	}
+	return false, err
+}
+
+// ForgetKept removes the kept state of a resource, whether or not the resource is known. It returns
+// NotFound if there is none, and Busy if the resource may be running.
+func (e *Engine) ForgetKept(ctx context.Context, env string, id resource.ID) error {
+	if _, err := e.Kept(ctx, env, id); err != nil {
+		return err
+	}
+	return e.inLane(ctx, env, id, func(c *state.Commit) error {
+		c.DropKept = []resource.ID{id}
+		return nil
+	})
+}
+
+// inLane makes a commit under the lease of the lane of a resource, so that no run of the resource
+// has read a state that the commit replaces. fill fills the commit in.
+func (e *Engine) inLane(
+	ctx context.Context, env string, id resource.ID, fill func(c *state.Commit) error,
+) error {
+	const what = "change kept state"
+	agents, err := e.State.Agents(ctx, env, id.Agent())
+	if err != nil {
+		return fault.Wrap(fault.Unknown, what, err)
+	}
+	client, start := e.client(), e.Clock.Now()
+	key := state.LaneOf(id, id.Agent(), agents[id.Agent()].Lanes)
+	lease, free, err := client.AcquireUnless(ctx, env, key, state.LeaseMargin, func() bool {
+		return e.Clock.Now().Sub(start) > keptWait
+	})
+	if err != nil {
+		return err
+	}
+	if !free {
+		return errKeptBusy(id)
+	}
+	if err := lane.TakeOver(ctx, client, env, lease); err != nil {
+		if len(lease.Running) == 0 {
+			client.Release(ctx, env, lease)
+		}
+		return err
+	}
+	// Workers that found the lane taken have given up: they are notified again.
+	defer func() { _ = e.notifyReady(context.WithoutCancel(ctx), env) }()
+	defer client.Release(ctx, env, lease)
+	claimed, err := e.Claimed(ctx, env)
+	if err != nil {
+		return err
+	}
+	if claimed.Running[id] { // in a lane that it was moved from
+		return errKeptBusy(id)
+	}
+	c := state.Commit{Guard: state.Guard{Key: lease.Key, Fence: lease.Fence},
+		Until: e.Clock.Now().Add(state.LeaseMargin)}
+	if err := fill(&c); err != nil {
+		return err
+	}
+	if err := client.Retry(ctx, func() error {
+		_, err := e.State.Commit(ctx, env, c)
+		return err
+	}); err != nil {
+		return fault.Wrap(fault.Unknown, what, err)
+	}
+	if err := e.planner().FollowUp(ctx, env, c.AddOutbox); err != nil && !state.Transient(err) {
+		return err
+	}
+	return nil // a sweep does what is left
+}
+
+func errKeptBusy(id resource.ID) error {
+	return fault.New(fault.Busy, "change kept state", "the agent of %s is at work", id).
+		WithHint("pause it with `southbound pause %s`, wait until its work has ended, and try again",
+			id.Agent())
+}
