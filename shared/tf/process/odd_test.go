@@ -18,10 +18,15 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// TestMain runs this program as an odd provider if a pool starts it.
+// TestMain runs this program as an odd provider if a pool starts it, and as a program with a pool
+// if TestKilledProgram starts it.
 func TestMain(m *testing.M) {
-	if os.Getenv("ODD") != "" {
+	switch {
+	case os.Getenv("ODD") != "":
 		serve()
+		return
+	case os.Getenv("ODD_PARENT") != "":
+		parent()
 		return
 	}
 	os.Exit(m.Run())

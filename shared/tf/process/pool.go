@@ -168,6 +168,9 @@ func (c *Call) Interrupted() bool {
 // and the error has the kind of ctx's end. If the process ends during the call, the kind of the error
 // is Unavailable, and the next call starts another process.
 func (p *Pool) Do(ctx context.Context, t Target, f func(context.Context, *Call) error) error {
+	if err := ctx.Err(); err != nil {
+		return fault.Wrap(fault.KindOf(err), "call the provider", fault.Ended(ctx))
+	}
 	q, err := p.acquire(ctx, t)
 	if err != nil {
 		return err

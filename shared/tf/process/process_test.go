@@ -289,6 +289,54 @@ func TestDeafCallIsKilled(t *testing.T) {
 	}
 }
 
+// TestStopReachesOtherCalls pins that the other calls of a process learn that they were stopped, and
+// that no call begins until the stopped ones have ended.
+func TestStopReachesOtherCalls(t *testing.T) {
+	t.Parallel()
+	p, c := pool(t, process.Limits{})
+	to := target(t, "")
+	pid := must(t, p, to, "any").PID
+	running := filepath.Join(t.TempDir(), "running")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	deaf, long, next := make(chan error), make(chan error), make(chan facts)
+	go func() {
+		_, err := do(ctx, p, to, "deaf "+running+"1")
+		deaf <- err
+	}()
+	go func() {
+		long <- p.Do(t.Context(), to, func(ctx context.Context, c *process.Call) error {
+			_, err := c.Read(ctx, wire.Read{Type: "long " + running + "2"})
+			if err == nil && !c.Interrupted() {
+				err = errors.New("it was not interrupted")
+			}
+			return err
+		})
+	}()
+	until(t, func() bool { return there(running+"1") && there(running+"2") })
+	cancel()
+	if err := <-long; err != nil {
+		t.Error(err)
+	}
+	go func() { next <- must(t, p, to, "any") }()
+	select {
+	case <-next:
+		t.Error("a call began during a Stop")
+	case <-time.After(20 * time.Millisecond):
+	}
+	c.await(t, 30*time.Second)
+	c.advance(30 * time.Second)
+	if err := <-deaf; !fault.Is(err, fault.Canceled) {
+		t.Error(err)
+	}
+	if f := <-next; f.PID == pid {
+		t.Error("a killed process serves calls")
+	}
+	if _, err := do(ctx, p, to, "any"); !fault.Is(err, fault.Canceled) {
+		t.Errorf("a call of a context that has ended: %v", err)
+	}
+}
+
 // TestCrash pins the error of a call during which the process ends, without secrets, and that
 // another process serves the next call.
 func TestCrash(t *testing.T) {

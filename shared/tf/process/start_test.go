@@ -3,6 +3,7 @@ package process_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -138,6 +139,46 @@ func TestProgramThatIsWritten(t *testing.T) {
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
+}
+
+// parent makes a call with a pool, prints the process id of the provider and waits.
+func parent() {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	f, err := do(context.Background(), process.New(process.Options{}),
+		process.Target{Program: self, Environment: []string{"ODD=1"}}, "any")
+	fmt.Println(f.PID, f.Dir, err)
+	select {}
+}
+
+// TestKilledProgram pins that a provider ends with the program that started it, even if that is
+// killed.
+func TestKilledProgram(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), "ODD_PARENT=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	var dir, failed string
+	if _, err := fmt.Fscan(out, &pid, &dir, &failed); err != nil || failed != "<nil>" || !alive(pid) {
+		t.Errorf("%d, %s, %v", pid, failed, err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	until(t, func() bool { return !alive(pid) })
 }
 
 // TestStartThatFails pins that all callers of a process get the error of its start, and that the
