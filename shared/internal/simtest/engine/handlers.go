@@ -257,8 +257,11 @@ func (h thingHandler) Facts(
 	err := h.act(c, "facts", req.Resource, func(t *thing) error {
 		text, is := req.Resource.Attributes["text"].(string)
 		addr := factOf(nameOf(req.Resource.ID), t.v, text)
-		out = map[string]any{factName: addr,
-			endpointsName: []any{map[string]any{factName: addr, "v": t.v}}}
+		endpoints := []any{}
+		if !closed(t.v) {
+			endpoints = append(endpoints, map[string]any{factName: addr, "v": t.v})
+		}
+		out = map[string]any{factName: addr, endpointsName: endpoints}
 		if is {
 			out["text"] = text // may be a secret
 		}
@@ -276,11 +279,14 @@ func factOf(name string, v int64, text string) string {
 const factName = "addr"
 
 // endpointsName is the name of a fact of a sim::Thing that is a list of maps. endpointPath leads to a
-// member of it, which has the value of factName.
+// member of it, which has the value of factName, or leads nowhere if the thing is closed.
 const (
 	endpointsName = "endpoints"
 	endpointPath  = endpointsName + "/0/" + factName
 )
+
+// closed reports whether a sim::Thing with this v has no endpoints.
+func closed(v int64) bool { return v%4 == 3 }
 
 // Reload implements provider.Reloader.
 func (h thingHandler) Reload(c *provider.Context, req provider.ReadRequest) error {

@@ -144,7 +144,7 @@ func checkUndefined(r *run, row *state.Row) {
 		r.violate("V1", "what %s wants does not decode: %v", row.ID, err)
 		return
 	}
-	for _, ref := range resource.References(res.Attributes) {
+	for _, ref := range resource.References(res.Written().Attributes) {
 		key := state.ParameterKey{}
 		switch f := ref.(type) {
 		case resource.Parameter:
@@ -162,7 +162,7 @@ func checkUndefined(r *run, row *state.Row) {
 		default:
 			continue
 		}
-		if _, known := e.parameters[key]; !known {
+		if _, known := valueOf(e, ref); !known {
 			return
 		}
 	}
@@ -197,7 +197,14 @@ func unknownTo(r *run, id resource.ID) string {
 // checkFact checks that a row has followed the fact to which its resource refers.
 func checkFact(r *run, row *state.Row, it *item) {
 	f, refers := factIn(it.res.Attributes["text"])
-	if _, known := valueOf(r.state.read(env), f); known && refers && row.Comparison() != state.Undefined && !hasFact(r, row, it) {
+	e := r.state.read(env)
+	_, stored := e.parameters[state.ParameterKey{Name: f.Key(), Of: f.Of}]
+	_, known := valueOf(e, f)
+	if refers && stored && !known && row.Comparison() != state.Undefined {
+		r.violate("followed", "%s has a value of fact %q of %s, which leads nowhere: %s", row.ID, f.Name,
+			f.Of, row.Body)
+	}
+	if known && refers && row.Comparison() != state.Undefined && !hasFact(r, row, it) {
 		r.violate("followed", "%s does not have fact %q of %s: %s", row.ID, f.Name, f.Of, row.Body)
 	}
 	if have, want := learnedOf(r, f); refers && row.Comparison() != state.Undefined && want != "" &&
@@ -218,7 +225,8 @@ func learnedOf(r *run, f resource.Fact) (have, want string) {
 	res, err := resource.Decode(of.Body)
 	thing, exists := r.world.thing(f.Of).observe(r.sched.now)
 	wanted, purged := wantedOf(r, of)
-	if err != nil || !exists || purged || res.ReportOnly || !thing.fits(wanted) {
+	if err != nil || !exists || purged || res.ReportOnly || !thing.fits(wanted) ||
+		f.Name == endpointPath && closed(thing.v) {
 		return "", ""
 	}
 	switch text := res.Attributes["text"].(type) {

@@ -44,6 +44,9 @@ func sourceMutants() []sourceMutant {
 			"if part, err := r.In(v.Value()); err == nil {\n\t\t\t\tif " +
 				"mutating(\"PathIgnored\") {\n\t\t\t\t\tpart = v.Text()\n\t\t\t\t}", "",
 			"facts", 100},
+		{"NowhereKept", "a resource keeps the value of a path that leads nowhere now",
+			"planner/facts.go", "case misfit != \"\":",
+			`case misfit != "" && !mutating("NowhereKept"):`, "followed", "facts", 200},
 		{"FirstPartAsked", "a text of parts is resolved again only for its first reference",
 			"planner/facts.go", "slices.ContainsFunc(refs, o.concerns)) {",
 			"slices.ContainsFunc(refs, o.concerns) &&\n\t\t\t(!mutating(\"FirstPartAsked\") || " +
