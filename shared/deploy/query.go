@@ -255,16 +255,21 @@ func (e *Engine) Row(ctx context.Context, env string, id resource.ID) (state.Row
 	return *rows[id], nil
 }
 
-// EachRow calls f for every resource that matches, in order of id, until f returns an error.
+// EachRow calls f for every resource that matches, in order of id, until f returns an error. Of a named
+// set it reads only the rows of the set, if the state has an index.
 func (e *Engine) EachRow(
 	ctx context.Context, env string, filter state.Filter, f func(*state.Row) error,
 ) error {
-	return e.client().EachRow(ctx, env, func(r *state.Row) error {
+	match := func(r *state.Row) error {
 		if !filter.Match(r) {
 			return nil
 		}
 		return f(r)
-	})
+	}
+	if set := filter.Set; set != "" {
+		return e.client().EachFound(ctx, env, state.InSet(set), match)
+	}
+	return e.client().EachRow(ctx, env, match)
 }
 
 // FindRows returns a page of the rows that match.

@@ -35,6 +35,9 @@ func (f Filter) Terms() []string { return f.terms }
 // OfSet reports whether the filter selects the resources of a set, which is Set.
 func (f Filter) OfSet() bool { return f.hasSet }
 
+// InSet returns the filter of a set.
+func InSet(set string) Filter { return Filter{Set: set, hasSet: true} }
+
 // filterHint lists the keys of terms.
 const filterHint = "use type=, agent=, status=, set=, compliance=, last_run=, blocked=, deploying=, " +
 	"reason~=, id~=, an id or a glob of one"
