@@ -85,12 +85,16 @@ func (t *tabs) measure(change func(int)) {
 			change(n)
 			time.Sleep(2 * time.Second)
 		}
-		var m runtime.MemStats
-		for range 3 {
+		// the least of several: pages that are being rendered hold up to 10 MB
+		heap = 1 << 62
+		for range 10 {
+			var m runtime.MemStats
 			runtime.GC()
+			runtime.ReadMemStats(&m)
+			heap = min(heap, m.HeapAlloc)
+			time.Sleep(300 * time.Millisecond)
 		}
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc, runtime.NumGoroutine()
+		return heap, runtime.NumGoroutine()
 	}
 	heap, routines := until(*lasting / 4)
 	regions, used := t.regions.Load(), spent(t.b)
