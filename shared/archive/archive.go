@@ -20,6 +20,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/internal/declared"
 	"southbound/shared/internal/source"
 )
 
@@ -195,7 +196,15 @@ func (x *Exporter) store(
 	if e.Partial {
 		check = engine.Validate
 	}
-	m, _, err := source.Load(ctx, source.Options{Path: dir, Types: engine.Types,
+	types := engine.Types
+	lock, err := declared.ReadLock(dir, types)
+	if err != nil {
+		return deploy.Exported{}, err
+	}
+	if lock != nil {
+		types = types.With(lock.Types()...)
+	}
+	m, _, err := source.Load(ctx, source.Options{Path: dir, Types: types,
 		Agent: x.Service.Agent, Check: check, Elsewhere: true})
 	if err != nil {
 		return deploy.Exported{}, err

@@ -33,7 +33,52 @@ func disks() []provider.Definition {
 		{Type: schema.Type{Name: "demo::Volume", Description: "A volume.", Assigned: true,
 			CreateFirst: true,
 			Attributes:  append(slices.Clone(attributes), number)}, Handler: disk{numbered: true}},
+		{Bridge: &provider.Bridge{Name: "br", Handler: bridged}},
 	}
+}
+
+// bridged returns the handler of br::Thing, which a lock file declares.
+func bridged(t schema.Type) (provider.Handler, error) {
+	if t.Name != "br::Thing" {
+		return nil, errors.New("it serves br::Thing only")
+	}
+	return colours{}, nil
+}
+
+// colours manages files with a colour.
+type colours struct{}
+
+func (colours) file(r provider.Resource) string {
+	return filepath.Join(text(r, "dir"), text(r, "name"))
+}
+
+// Read implements provider.Handler.
+func (c colours) Read(_ *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	b, err := os.ReadFile(c.file(req.Resource))
+	if errors.Is(err, fs.ErrNotExist) {
+		return provider.Observation{}, nil
+	}
+	return provider.Observation{Exists: true,
+		Attributes: map[string]any{"colour": strings.TrimSpace(string(b))}}, err
+}
+
+func (c colours) write(r provider.Resource) (provider.Result, error) {
+	return provider.Result{}, os.WriteFile(c.file(r), []byte(text(r, "colour")+"\n"), 0o600)
+}
+
+// Create implements provider.Handler.
+func (c colours) Create(_ *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+	return c.write(req.Resource)
+}
+
+// Update implements provider.Handler.
+func (c colours) Update(_ *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+	return c.write(req.Resource)
+}
+
+// Delete implements provider.Handler.
+func (c colours) Delete(_ *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	return provider.Result{}, os.Remove(c.file(req.Resource))
 }
 
 type disk struct{ numbered bool }

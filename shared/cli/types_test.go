@@ -19,7 +19,7 @@ import (
 
 func registryOf(t *testing.T) *schema.Registry {
 	t.Helper()
-	r, err := (&home.Program{Definitions: handlers.All()}).Registry()
+	r, err := (&home.Program{Definitions: handlers.All()}).Registry(".")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,6 +60,11 @@ func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (D
 		}
 		return Discovery{}, err
 	}
+	if typ.Declaration() != nil {
+		return Discovery{}, fault.New(fault.Unsupported, "discover",
+			"%s is declared by a lock file, and only types of the program list what exists", typeName).
+			WithHint("describe the objects in a document")
+	}
 	like, err := parseLike(typ, of.Like)
 	if err != nil {
 		return Discovery{}, err

@@ -24,16 +24,17 @@ import (
 	"southbound/shared/fault"
 )
 
-// Commit uploads missing files and calls do with the number of uploaded files of the model. If a
+// Commit uploads missing files and calls do with the number of uploaded files of the model. Without
+// files, it uploads only the declarations of types, without which no model can be checked. If a
 // stored file was removed before do has used it, commit runs again. Problems are returned with
 // their positions in the documents.
 func Commit(
 	ctx context.Context, c *client.Conn, env string, m *model.Model, p chunk.Packed, files bool, progress func(Sent),
 	do func(uploaded int) error,
 ) error {
-	sent := &model.Model{}
-	if files {
-		sent = m
+	sent := m
+	if !files {
+		sent = &model.Model{Files: model.Declarations(m)}
 	}
 	blobs := BlobsOf(sent, p)
 	for retried := false; ; retried = true {

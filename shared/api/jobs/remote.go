@@ -23,7 +23,8 @@ import (
 
 type Remote struct{ *client.Conn }
 
-// Plan implements Home. It sends files only if the plan is compared with reality.
+// Plan implements Home. It sends files only if the plan is compared with reality, apart
+// from the declarations of types.
 func (c Remote) Plan(
 	ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions,
 ) (deploy.DryRun, error) {

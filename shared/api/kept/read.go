@@ -23,6 +23,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/internal/declared"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
@@ -86,7 +87,7 @@ func foreignPlan() error {
 
 // keptReader reads a plan. It also serves the files for the reader of chunks.
 type keptReader struct {
-	state.Files // only Open is implemented
+	state.Files // only Open and Get are implemented
 	from        io.ReaderAt
 	zip         *zip.Reader
 	head        keptPlan
@@ -102,6 +103,22 @@ func (k *keptReader) Open(_ context.Context, hash string) (io.ReadCloser, error)
 	}
 	r, err := z.Open()
 	return r, fault.Wrap(fault.Damaged, "read plan", err)
+}
+
+// Get implements state.Files, for declarations of types.
+func (k *keptReader) Get(ctx context.Context, hashes []string) ([][]byte, error) {
+	out := make([][]byte, len(hashes))
+	for i, hash := range hashes {
+		in, err := k.Open(ctx, hash)
+		if err != nil {
+			return nil, err
+		}
+		out[i], err = io.ReadAll(io.LimitReader(in, declared.MaxBytes+1))
+		if err = errors.Join(err, in.Close()); err != nil {
+			return nil, damagedPlan("the file %.12q cannot be read: %v", hash, err)
+		}
+	}
+	return out, nil
 }
 
 // endSize is the size of the end of a zip file without a comment.

@@ -273,7 +273,7 @@ func (p *PlanFiles) readKept(ctx context.Context, file *os.File) (*api.Kept, err
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, "read plan", err)
 	}
-	types, err := p.Program.Registry()
+	types, err := p.Program.Registry(p.Docs.Project.Dir)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func withPackages(
 	if err != nil || f == nil {
 		return err
 	}
-	types, err := s.Program.Registry()
+	types, err := s.Program.Registry(s.Location.Project.Dir)
 	if err != nil {
 		return err
 	}

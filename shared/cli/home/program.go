@@ -1,7 +1,10 @@
 package home
 
 import (
+	"path/filepath"
+
 	"southbound/shared/entity"
+	"southbound/shared/internal/declared"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 	"southbound/shared/transport"
@@ -11,9 +14,14 @@ import (
 type Program struct {
 	Definitions []provider.Definition // the types with their handlers
 	Packs       transport.Packs       // the transports that come with them
-	Types       *schema.Registry      // made by registry
+	Types       *schema.Registry      // made by registry, with those of the lock file
 	// of entities of models, made by registry; nil: nothing is mapped
 	Mapper *entity.Mapper
+	// Lock is the lock file of the project, read by registry; nil: it has none.
+	Lock *declared.Lock
+
+	own *schema.Registry // the types of the program
+	dir string           // where Types looked for the lock file
 }
 
 // Handlers returns the handlers by type.
@@ -21,18 +29,29 @@ func (p *Program) Handlers() map[string]provider.Handler {
 	return provider.Handlers(p.Definitions)
 }
 
-// Registry returns the known types.
-func (p *Program) Registry() (*schema.Registry, error) {
-	if p.Types != nil {
+// Registry returns the types of the program, and those that the lock file in the directory of a
+// project declares.
+func (p *Program) Registry(dir string) (*schema.Registry, error) {
+	if dir = filepath.Clean(dir); p.Types != nil && p.dir == dir {
 		return p.Types, nil
 	}
-	known, err := provider.NewRegistry(p.Definitions)
+	if p.own == nil {
+		known, err := provider.NewRegistry(p.Definitions)
+		if err != nil {
+			return nil, err
+		}
+		if p.Mapper, err = provider.Mapper(known, p.Definitions); err != nil {
+			return nil, err
+		}
+		p.own = known
+	}
+	lock, err := declared.ReadLock(dir, p.own)
 	if err != nil {
 		return nil, err
 	}
-	if p.Mapper, err = provider.Mapper(known, p.Definitions); err != nil {
-		return nil, err
+	p.Types, p.Lock, p.dir = p.own, lock, dir
+	if lock != nil {
+		p.Types = p.own.With(lock.Types()...)
 	}
-	p.Types = known
-	return known, nil
+	return p.Types, nil
 }

@@ -125,7 +125,7 @@ func (s *Session) OpenAt(ctx context.Context, dir string) error {
 		s.Own, err = local.OpenWaiting(ctx, dir, heldUp(s.Console))
 		opened <- err
 	}()
-	types, err := s.Program.Registry()
+	types, err := s.Program.Registry(s.Location.Project.Dir)
 	if failed := <-opened; err == nil {
 		err = failed
 	}

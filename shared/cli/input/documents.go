@@ -28,6 +28,7 @@ import (
 	"southbound/shared/lang/std"
 	"southbound/shared/platform"
 	"southbound/shared/resource"
+	"southbound/shared/schema"
 )
 
 // Documents reads the input of a command: documents, or a model.
@@ -81,11 +82,11 @@ func (d *Documents) Trial(
 func (d *Documents) compiled(
 	ctx context.Context, path string, noStd, say bool, s *lsm.Services, p std.Passwords,
 ) (*compile.Compiled, error) {
-	types, err := d.Registry()
+	project, err := source.FindProject(path)
 	if err != nil {
 		return nil, err
 	}
-	project, err := source.FindProject(path)
+	types, err := d.Registry(project.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -188,10 +189,20 @@ func (d *Documents) Load(ctx context.Context, path string, partial bool) (*Loade
 	return &Loaded{model, inputs, opts.Check}, err
 }
 
+// typesBeside returns the types of this program, and those of the lock file beside the project file of
+// path.
+func (d *Documents) typesBeside(path string) (*schema.Registry, error) {
+	project, err := source.FindProject(path)
+	if err != nil {
+		return nil, err
+	}
+	return d.Registry(project.Dir)
+}
+
 // Options returns the options for reading documents with the types of this program. In a partial
 // export, requirements may be met by resources outside the export.
 func (d *Documents) Options(path string, partial bool) (source.Options, error) {
-	types, err := d.Registry()
+	types, err := d.typesBeside(path)
 	if err != nil {
 		return source.Options{}, err
 	}
@@ -208,14 +219,18 @@ func (d *Documents) Options(path string, partial bool) (source.Options, error) {
 // Fingerprint combines the fingerprint of the documents with the other inputs of an export.
 func (d *Documents) Fingerprint(documents string) string {
 	settings, _ := json.Marshal(d.Project.Settings)
-	sum := sha256.Sum256([]byte(documents + platform.Build() + string(settings)))
+	lock := ""
+	if d.Lock != nil {
+		lock = d.Lock.Digest // of its declarations, too
+	}
+	sum := sha256.Sum256([]byte(documents + platform.Build() + string(settings) + lock))
 	return hex.EncodeToString(sum[:])
 }
 
 // DescribedAt returns a function that returns the position at which a resource is described. The
 // function returns no positions if the documents have problems.
 func (d *Documents) DescribedAt(ctx context.Context, path string) func(id string) diag.Pos {
-	types, err := d.Registry()
+	types, err := d.typesBeside(path)
 	if err != nil {
 		return nil
 	}

@@ -45,8 +45,7 @@ func (t *moduleTests) bench(dir string) (modtest.Bench, error) {
 	sub := parts.New(
 		&output.Console{Stdin: new(bytes.Buffer), Out: io.Discard, Err: io.Discard, Quiet: true},
 		&home.Location{Env: "default", Data: filepath.Join(filepath.Dir(dir), "home")},
-		&home.Program{Definitions: m.Program.Definitions, Types: m.Program.Types,
-			Packs: m.Program.Packs},
+		&home.Program{Definitions: m.Program.Definitions, Packs: m.Program.Packs},
 	)
 	sub.Docs.Modules = []*module.Module{t.module}
 	sub.Grace = m.Grace

@@ -21,7 +21,7 @@ func (c *ProgramCommands) LSPCommand() *cobra.Command {
 		Example: "  southbound lsp",
 		Args:    usage.ExactArgs(0, "nothing more"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			types, err := c.Registry()
+			types, err := c.Registry(".")
 			if err != nil {
 				return err
 			}

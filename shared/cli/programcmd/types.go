@@ -44,13 +44,34 @@ func (c *TypeCommands) knownTypes(ctx context.Context) ([]api.Type, error) {
 		if err := c.Connect(); err != nil {
 			return nil, err
 		}
-		return c.Home.Types(ctx)
+		return c.withLocked(ctx)
 	}
-	types, err := c.Registry()
+	types, err := c.Registry(c.Project.Dir)
 	if err != nil {
 		return nil, err
 	}
 	return api.TypesOf(types), nil
+}
+
+// withLocked returns the types of the server, and those of the project's lock file.
+func (c *TypeCommands) withLocked(ctx context.Context) ([]api.Type, error) {
+	types, err := c.Home.Types(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.Registry(c.Project.Dir); err != nil {
+		return nil, err
+	}
+	none, err := schema.NewRegistry()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range api.TypesOf(none.With(c.Lock.Types()...)) {
+		if !slices.ContainsFunc(types, func(o api.Type) bool { return o.Name == t.Name }) {
+			types = append(types, t)
+		}
+	}
+	return types, nil
 }
 
 // declared makes a registry from the declarations of a server, or of this program.
@@ -166,7 +187,7 @@ func (c *TypeCommands) checkTypes(files []string) error {
 		}
 		read = append(read, typefile.Parse(f, text)...)
 	}
-	known, err := c.Registry()
+	known, err := c.Registry(".")
 	if err != nil {
 		return err
 	}
@@ -318,7 +339,10 @@ func (c *TypeCommands) SchemaCommand() *cobra.Command {
 	return &cobra.Command{Use: "schema", Short: "Print the JSON Schema of resource documents",
 		Example: "  southbound schema > southbound.schema.json",
 		Args:    usage.ExactArgs(0, "nothing more"), RunE: func(*cobra.Command, []string) error {
-			types, err := c.Registry()
+			if err := c.Settle(""); err != nil {
+				return err
+			}
+			types, err := c.Registry(c.Project.Dir)
 			if err != nil {
 				return err
 			}

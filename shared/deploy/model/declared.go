@@ -93,6 +93,19 @@ func (c *Checker) Keep(m *Model) {
 	}
 }
 
+// Declarations returns the files of a model that declare types.
+func Declarations(m *Model) map[string]state.Blob {
+	out := map[string]state.Blob{}
+	for i := range m.Resources {
+		if f, is := DeclaredBy(&m.Resources[i]); is {
+			if b, comes := m.Files[f.Hash]; comes {
+				out[f.Hash] = b
+			}
+		}
+	}
+	return out
+}
+
 // bytesOf returns the bytes of a declaration that comes with a model; nil: it has none, or too many.
 func bytesOf(b state.Blob) []byte {
 	switch {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -242,16 +243,7 @@ func (pl *Config) upload(ctx context.Context, env string, m *model.Model) (int, 
 // storeDeclarations stores the declarations that come with a model and are lost: without them no
 // resource of their types can run.
 func (pl *Config) storeDeclarations(ctx context.Context, m *model.Model) error {
-	seen := map[string]bool{}
-	var blobs []state.Blob
-	for i := range m.Resources {
-		f, is := model.DeclaredBy(&m.Resources[i])
-		if b, comes := m.Files[f.Hash]; is && comes && !seen[f.Hash] {
-			blobs = append(blobs, b)
-			seen[f.Hash] = true
-		}
-	}
-	lost, err := pl.lostOf(ctx, blobs)
+	lost, err := pl.lostOf(ctx, slices.Collect(maps.Values(model.Declarations(m))))
 	if err != nil {
 		return err
 	}

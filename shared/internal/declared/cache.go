@@ -33,8 +33,22 @@ type Cache struct {
 	kept []*schema.Declaration // the last used one last
 }
 
-// NewCache returns a cache for a program with these types.
-func NewCache(program *schema.Registry) *Cache { return &Cache{program: program} }
+// NewCache returns a cache for a program with these types. It has the declarations of a lock file among
+// them already.
+func NewCache(program *schema.Registry) *Cache {
+	c := &Cache{program: program}
+	if program == nil {
+		return c
+	}
+	for _, name := range program.Names() {
+		t, _ := program.Type(name)
+		d := t.Declaration()
+		if d != nil && !slices.Contains(c.kept, d) && len(c.kept) < maxKept {
+			c.kept = append(c.kept, d)
+		}
+	}
+	return c
+}
 
 // Kept returns a declaration that the cache has, without reading; nil if it has none.
 func (c *Cache) Kept(hash string) *schema.Declaration {

@@ -60,6 +60,9 @@ func (in *Inputs) Changes(ctx context.Context, opts Options) (Changes, bool) {
 	if !ok || ctx.Err() != nil {
 		return Changes{}, false
 	}
+	if model != nil {
+		l.declare(model)
+	}
 	out := Changes{Model: model, Fingerprint: c.now.digest(), Now: c.now}
 	if model != nil {
 		model.Fingerprint = out.Fingerprint

@@ -142,6 +142,9 @@ func parallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
+// declare adds the declarations of declared types to a model.
+func (l *loader) declare(m *model.Model) { model.Declare(m, l.types) }
+
 // join joins all documents to one model. It also returns the places of problems that were not kept,
 // by file.
 func (l *loader) join(read []result) (*model.Model, diag.Problems, map[string][]place) {
@@ -176,6 +179,7 @@ func (l *loader) join(read []result) (*model.Model, diag.Problems, map[string][]
 	}
 	m.Where = w.where
 	m.WhereAgent = func(name string) diag.Pos { return agents[name].at }
+	l.declare(m)
 	if len(problems) > 0 {
 		forgive(m.Resources, dropped)
 		if slices.Contains(dropped, "") { // descriptions of agents may be lost, too
