@@ -1,8 +1,7 @@
 package local
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"southbound/shared/fault"
+	"southbound/shared/internal/seal"
 )
 
 // leasesDir holds issued credentials, one file for each path of a server, sealed with the key of the
@@ -24,7 +23,7 @@ type leases struct{ secrets *Secrets }
 
 // Load implements vault.Leases. A lease that this key has not sealed counts as none.
 func (l leases) Load(name string) ([]byte, error) {
-	path, seal, err := l.of(name)
+	path, box, err := l.of(name)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +34,7 @@ func (l leases) Load(name string) ([]byte, error) {
 	if err != nil {
 		return nil, fileError("read lease", err)
 	}
-	lease, err := seal.Open(nil, nil, b, []byte(name))
+	lease, err := box.Open(context.Background(), name, b)
 	if err != nil {
 		return nil, nil //nolint:nilerr // another is issued
 	}
@@ -44,19 +43,23 @@ func (l leases) Load(name string) ([]byte, error) {
 
 // Save implements vault.Leases. A crash leaves the previous lease or this one.
 func (l leases) Save(name string, lease []byte) error {
-	path, seal, err := l.of(name)
+	path, box, err := l.of(name)
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fileError("make directory of leases", err)
 	}
+	sealed, err := box.Seal(context.Background(), name, lease)
+	if err != nil {
+		return err
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), "new-")
 	if err != nil {
 		return fileError("write lease", err)
 	}
-	defer os.Remove(f.Name())                                  // it has another name by then
-	_, err = f.Write(seal.Seal(nil, nil, lease, []byte(name))) //nolint:gosec // it makes its nonce itself
+	defer os.Remove(f.Name()) // it has another name by then
+	_, err = f.Write(sealed)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -70,20 +73,15 @@ func (l leases) Save(name string, lease []byte) error {
 }
 
 // of returns the file of a lease, and what seals it.
-func (l leases) of(name string) (path string, seal cipher.AEAD, err error) {
+func (l leases) of(name string) (path string, box seal.Box, err error) {
 	key, err := l.secrets.loadedKey()
 	if err != nil {
-		return "", nil, err
+		return "", seal.Box{}, err
 	}
 	m := hmac.New(sha256.New, key)
 	fmt.Fprint(m, "seal leases")
-	block, err := aes.NewCipher(m.Sum(nil))
-	if err == nil {
-		seal, err = cipher.NewGCMWithRandomNonce(block)
-	}
-	if err != nil {
-		return "", nil, fault.Wrap(fault.Internal, "seal lease", err)
-	}
+	own := seal.Key(m.Sum(nil))
 	sum := sha256.Sum256([]byte(name))
-	return filepath.Join(l.secrets.home.Dir, leasesDir, hex.EncodeToString(sum[:16])), seal, nil
+	return filepath.Join(l.secrets.home.Dir, leasesDir, hex.EncodeToString(sum[:16])),
+		seal.Box{Keys: func(context.Context) ([]seal.Key, error) { return []seal.Key{own}, nil }}, nil
 }

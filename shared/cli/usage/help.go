@@ -24,6 +24,9 @@ Environment variables:
            as the flags, which come first; southbound.yaml comes last
   SOUTHBOUND_TOKEN
            the token of the HTTP API at SOUTHBOUND_API
+  SOUTHBOUND_STATE_KEY
+           secrets with the keys of kept states, such as file:/etc/state.key;
+           the first one seals, all of them open
   SOUTHBOUND_PROGRAMS
            directory with builds of this program for other kinds of machines
   SOUTHBOUND_PYTHON

@@ -1,5 +1,5 @@
-// Package seal encrypts the states that handlers keep: compressed by zstd, then sealed by
-// AES-256-GCM, with the environment and the id of the resource as associated data. See
+// Package seal encrypts bytes at rest, such as the states that handlers keep and issued credentials:
+// compressed by zstd, then sealed by AES-256-GCM with their subject as associated data. See
 // docs/design/kept.md.
 package seal
 
@@ -61,44 +61,52 @@ func (k Key) name() []byte {
 	return sum[:nameSize]
 }
 
-// Ring implements state.Sealer with keys that are read on first use.
-type Ring struct {
-	// Keys returns the keys: the first one seals, all of them open. It is called for each state
-	// and keeps what it reads.
+// Box seals bytes for a subject, such as a resource or a lease: they are compressed, and open for the
+// same subject only. Its keys are read on first use.
+type Box struct {
+	// Keys returns the keys: the first one seals, all of them open. It is called for each use and
+	// keeps what it reads.
 	Keys func(ctx context.Context) ([]Key, error)
 }
 
-// Seal implements state.Sealer.
-func (r Ring) Seal(
-	ctx context.Context, env string, id resource.ID, plain []byte,
-) ([]byte, error) {
-	keys, err := r.Keys(ctx)
+// Seal returns bytes in a form that only Open reads, for the same subject.
+func (b Box) Seal(ctx context.Context, subject string, plain []byte) ([]byte, error) {
+	keys, err := b.Keys(ctx)
 	if err != nil {
 		return nil, err
 	}
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		return nil, fault.Wrap(fault.Internal, "compress kept state", err)
-	}
-	defer enc.Close()
-	head := append([]byte{form}, keys[0].name()...)
-	gcm, err := aead(keys[0])
-	if err != nil {
-		return nil, err
-	}
-	return gcm.Seal(head, nil, enc.EncodeAll(plain, nil), subject(head, env, id)), nil //nolint:gosec // it makes its nonce itself
+	return sealBy(keys[0], subject, plain)
 }
 
-// Open implements state.Sealer.
-func (r Ring) Open(
-	ctx context.Context, env string, id resource.ID, sealed []byte,
-) ([]byte, error) {
-	keys, err := r.Keys(ctx)
+// sealBy seals bytes by a key.
+func sealBy(key Key, subject string, plain []byte) ([]byte, error) {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, "seal", err)
+	}
+	defer enc.Close()
+	head := append([]byte{form}, key.name()...)
+	gcm, err := aead(key)
 	if err != nil {
 		return nil, err
 	}
+	return gcm.Seal(head, nil, enc.EncodeAll(plain, nil), associated(head, subject)), nil //nolint:gosec // it makes its nonce itself
+}
+
+// Open returns the bytes in a result of Seal, at most state.MaxPlain. It returns Damaged if the result
+// was changed or belongs to another subject, and NotFound if its key is not known.
+func (b Box) Open(ctx context.Context, subject string, sealed []byte) ([]byte, error) {
+	keys, err := b.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return openBy(keys, subject, sealed)
+}
+
+// openBy opens sealed bytes by one of keys.
+func openBy(keys []Key, subject string, sealed []byte) ([]byte, error) {
 	if len(sealed) < headSize || sealed[0] != form {
-		return nil, damaged(id)
+		return nil, errDamaged()
 	}
 	head := sealed[:headSize:headSize]
 	for _, k := range keys {
@@ -109,25 +117,73 @@ func (r Ring) Open(
 		if err != nil {
 			return nil, err
 		}
-		packed, err := gcm.Open(nil, nil, sealed[headSize:], subject(head, env, id))
+		packed, err := gcm.Open(nil, nil, sealed[headSize:], associated(head, subject))
 		if err != nil {
-			return nil, damaged(id)
+			return nil, errDamaged()
 		}
 		dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
 			zstd.WithDecoderMaxMemory(state.MaxPlain))
 		if err != nil {
-			return nil, fault.Wrap(fault.Internal, "read kept state", err)
+			return nil, fault.Wrap(fault.Internal, "open sealed bytes", err)
 		}
 		defer dec.Close()
 		plain, err := dec.DecodeAll(packed, nil)
 		if err != nil {
-			return nil, damaged(id)
+			return nil, errDamaged()
 		}
 		return plain, nil
 	}
-	return nil, fault.New(fault.NotFound, "read kept state",
-		"the state of %s was sealed by another key, %x", id, head[1:]).
-		WithHint("restore that key from a backup; SOUTHBOUND_STATE_KEY may name several")
+	return nil, fault.New(fault.NotFound, "open sealed bytes", "they were sealed by another key, %x",
+		head[1:])
+}
+
+func errDamaged() error {
+	return fault.New(fault.Damaged, "open sealed bytes",
+		"they are not as they were sealed, or belong to another subject")
+}
+
+// associated returns the associated data of sealed bytes.
+func associated(head []byte, subject string) []byte {
+	return []byte(string(head) + "\x00" + subject)
+}
+
+// Ring implements state.Sealer: its subjects are resources of environments.
+type Ring struct {
+	// Keys are those of Box.
+	Keys func(ctx context.Context) ([]Key, error)
+}
+
+// subjectOf returns the subject of the state of a resource.
+func subjectOf(env string, id resource.ID) string { return env + "\x00" + string(id) }
+
+// Seal implements state.Sealer.
+func (r Ring) Seal(
+	ctx context.Context, env string, id resource.ID, plain []byte,
+) ([]byte, error) {
+	return Box(r).Seal(ctx, subjectOf(env, id), plain)
+}
+
+// Open implements state.Sealer.
+func (r Ring) Open(
+	ctx context.Context, env string, id resource.ID, sealed []byte,
+) ([]byte, error) {
+	keys, err := r.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := openBy(keys, subjectOf(env, id), sealed)
+	switch fault.KindOf(err) {
+	case fault.Damaged:
+		return nil, fault.New(fault.Damaged, "read kept state",
+			"the state of %s is not as it was sealed, or belongs to another resource", id).
+			WithHint("restore the database from a backup")
+	case fault.NotFound:
+		name, _ := KeyOf(sealed) // which has a name, since another key was looked for
+		return nil, fault.New(fault.NotFound, "read kept state",
+			"the state of %s was sealed by another key, %s", id, name).
+			WithHint("restore that key from a backup; SOUTHBOUND_STATE_KEY may name several")
+	}
+	return plain, err
 }
 
 // KeyOf returns the name of the key that has sealed a state, in hexadecimal digits. It returns Damaged
@@ -148,15 +204,4 @@ func aead(k Key) (cipher.AEAD, error) {
 	}
 	gcm, err := cipher.NewGCMWithRandomNonce(block)
 	return gcm, fault.Wrap(fault.Internal, "use the key of kept states", err)
-}
-
-// subject returns the associated data of a sealed state.
-func subject(head []byte, env string, id resource.ID) []byte {
-	return []byte(string(head) + "\x00" + env + "\x00" + string(id))
-}
-
-func damaged(id resource.ID) error {
-	return fault.New(fault.Damaged, "read kept state",
-		"the state of %s is not as it was sealed, or belongs to another resource", id).
-		WithHint("restore the database from a backup")
 }

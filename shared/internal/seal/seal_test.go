@@ -28,6 +28,13 @@ func TestSeal(t *testing.T) {
 	if err != nil || bytes.Equal(twice, sealed) {
 		t.Errorf("two seals of one state are equal: %v", err)
 	}
+	name, err := KeyOf(sealed)
+	if again, _ := KeyOf(twice); err != nil || len(name) != 2*nameSize || again != name {
+		t.Errorf("the key is named %q and %q, %v", name, again, err)
+	}
+	if _, err := KeyOf([]byte("no state")); !fault.Is(err, fault.Damaged) {
+		t.Error(err)
+	}
 	flip := func(i int) []byte {
 		out := bytes.Clone(sealed)
 		out[i] ^= 1
