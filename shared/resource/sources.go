@@ -17,6 +17,9 @@ type SecretSource struct {
 	// Setup is set if that process needs settings of its own to read it, such as an address and a
 	// token. An export that refers to such a source is refused if the source cannot be read.
 	Setup bool
+	// Server is set if one server has all secrets of this kind. If it cannot be reached, or refuses the
+	// login, none of them can be read.
+	Server bool
 	// check returns what is wrong with the rest of a source, as advice; "" if nothing is wrong.
 	check func(rest string) (hint string)
 	// covers reports whether an item of a list allows a source that begins with it.
@@ -30,8 +33,8 @@ func SecretSources() []SecretSource {
 		{Scheme: "file", Form: "file:PATH", Machine: true, covers: coversFile},
 		{Scheme: "sops", Form: "sops:FILE#KEY", Machine: true, Setup: true, check: checkSops,
 			covers: coversKeys},
-		{Scheme: "vault", Form: "vault:PATH#FIELD", Machine: true, Setup: true, check: checkVault,
-			covers: coversSelected},
+		{Scheme: "vault", Form: "vault:PATH#FIELD", Machine: true, Setup: true, Server: true,
+			check: checkVault, covers: coversSelected},
 		{Scheme: "command", Form: "command:PROGRAM ARGUMENT", Machine: true, Setup: true,
 			check: checkCommand, covers: coversWhole},
 		{Scheme: "output", Form: "output:ID#PATH", check: checkOutput, covers: coversOutput},

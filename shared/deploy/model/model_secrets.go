@@ -14,37 +14,82 @@ import (
 // exist or is invalid: lookup returns NotFound or Invalid for it. Any other error of lookup is not
 // a problem.
 func (m *Model) UnsetSecrets(lookup func(resource.Secret) error) diag.Problems {
-	known := map[resource.Secret]error{}
-	find := func(ref resource.Secret) error {
-		err, asked := known[ref]
-		if !asked {
-			if err = lookup(ref); !isUnset(ref, err) {
-				err = nil
-			}
-			known[ref] = err
-		}
-		return err
-	}
-	var problems diag.Problems
+	l := unsetSecrets{lookup: lookup, known: map[resource.Secret]error{},
+		down: map[string]error{}, first: map[string]int{}, more: map[int]int{}}
 	for i := range m.Resources {
 		r := &m.Resources[i]
 		for _, name := range slices.Sorted(maps.Keys(r.Attributes)) {
 			for _, ref := range SecretsAmong(resource.References(r.Attributes[name])) {
-				if err := find(ref); err != nil {
-					problems.Add(unset(ref, err, m.At(i, name), string(r.ID), name))
+				if err := l.find(ref); err != nil {
+					l.add(ref, unset(ref, err, m.At(i, name), string(r.ID), name))
 				}
 			}
 		}
 	}
 	for _, a := range m.Agents {
 		for _, ref := range SecretsAmong(resource.References(a.Options)) {
-			if err := find(ref); err != nil {
-				problems.Add(unset(ref, fmt.Errorf("agent %q: %w", a.Name, err), m.AtAgent(a.Name),
+			if err := l.find(ref); err != nil {
+				l.add(ref, unset(ref, fmt.Errorf("agent %q: %w", a.Name, err), m.AtAgent(a.Name),
 					"", ""))
 			}
 		}
 	}
-	return problems
+	return l.all()
+}
+
+// unsetSecrets looks secrets up, each once, and holds the problems.
+type unsetSecrets struct {
+	lookup   func(resource.Secret) error
+	known    map[resource.Secret]error
+	down     map[string]error // by scheme: the server of these secrets cannot be reached
+	problems diag.Problems
+	first    map[string]int // problems of a server, by their text: the index of the first one
+	more     map[int]int    // by this index: the number of further references with the problem
+}
+
+// find returns the error for a secret that does not exist. If a server cannot be reached, it is not
+// asked for further secrets.
+func (l *unsetSecrets) find(ref resource.Secret) error {
+	if err, asked := l.known[ref]; asked {
+		return err
+	}
+	kind, _ := resource.SecretSourceOf(ref.Source)
+	err := l.down[kind.Scheme]
+	if err == nil {
+		if err = l.lookup(ref); !isUnset(ref, err) {
+			err = nil
+		}
+		if kind.Server && fault.Is(err, fault.Unavailable) {
+			l.down[kind.Scheme] = err
+		}
+	}
+	l.known[ref] = err
+	return err
+}
+
+// add adds a problem. A problem of a server that concerns several references is added once.
+func (l *unsetSecrets) add(ref resource.Secret, p diag.Problem) {
+	if kind, _ := resource.SecretSourceOf(ref.Source); kind.Server {
+		text := p.Message + "\n" + p.Hint
+		if i, said := l.first[text]; said {
+			l.more[i]++
+			return
+		}
+		l.first[text] = len(l.problems)
+	}
+	l.problems.Add(p)
+}
+
+// all returns the problems, with the numbers of further references.
+func (l *unsetSecrets) all() diag.Problems {
+	for i, n := range l.more {
+		what := "references"
+		if n == 1 {
+			what = "reference"
+		}
+		l.problems[i].Message += fmt.Sprintf("; the same holds for %d more %s to secrets", n, what)
+	}
+	return l.problems
 }
 
 // HasSecrets reports whether a model refers to secrets.
