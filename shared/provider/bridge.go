@@ -17,8 +17,8 @@ type Bridge struct {
 	// Handler returns the handler of a type, from its declaration; Metadata says what the author of
 	// the declaration passes to it. An error is the reason why the bridge cannot serve the type, and
 	// makes the resource unavailable. It is called for every run, by several goroutines, so it must
-	// be cheap, and return handlers that share their state. The handler must not be a Generator, and
-	// its batch interfaces are not used.
+	// be cheap, and return handlers that share their state. The handler must not be a Generator; its
+	// other optional interfaces work as those of any handler.
 	Handler func(t schema.Type) (Handler, error)
 }
 
