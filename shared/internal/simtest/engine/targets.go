@@ -187,13 +187,22 @@ func checkOthers(r *run, t *task, o *op, base, c *content, about, mine map[resou
 			r.violate("target", "%s: version %d lacks %s, which is not targeted", t.name, c.number,
 				id)
 		case now.res.Flags != was.res.Flags || now.res.Attributes["v"] != was.res.Attributes["v"],
-			now.hash != was.hash &&
-				(rows[id] == nil || rows[id].Hash != now.hash ||
-					len(resource.References(was.res.Attributes)) == 0):
+			now.hash != was.hash && !valuesOf(rows[id], was, now):
 			r.violate("target", "%s: version %d has %s as %s, and it was %s and is not targeted",
 				t.name, c.number, id, now.body, was.body)
 		}
 	}
+}
+
+// valuesOf reports whether two versions of a resource differ at most by values of references, and
+// the later has those that its row has: facts as references, parameters as values.
+func valuesOf(row *state.Row, was, now *item) bool {
+	if row == nil || len(resource.References(was.res.Attributes)) == 0 {
+		return false
+	}
+	have, err := resource.Decode(row.Body)
+	return row.Hash == now.hash || err == nil && !resource.Equal(was.res.Attributes, now.res.Attributes) &&
+		resource.Equal(have.Written().Attributes, now.res.Attributes)
 }
 
 // requires reports whether a resource in a version requires a given one.
