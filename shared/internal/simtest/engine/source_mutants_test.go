@@ -61,7 +61,7 @@ func sourceMutants() []sourceMutant {
 			"runs = runs && (known || !waited || mutating(\"BlockedRuns\"))", "kept", "rooms", 300},
 		{"DryLearnsAll", "a dry run takes each fact for one that a deploy learns", "waiting.go",
 			"if !known || of.Failed {", "if mutating(\"DryLearnsAll\") {\n\t\treturn true\n\t}\n" +
-				"\tif !known || of.Failed {", "dry", "targets", 300},
+				"\tif !known || of.Failed {", "dry", "facts", 300},
 		{"OnePage", "a reader of all rows stops after the first page", "state/client.go",
 			"if len(rows) < c.Page {",
 			`if len(rows) < c.Page || mutating("OnePage") {`, "", "", 100},
