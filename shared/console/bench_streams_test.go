@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"flag"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -151,7 +150,7 @@ func (t *tabs) stream(ctx context.Context, page string) {
 		case name == "tick":
 			t.ticks.Add(1)
 		default:
-			t.b.Error(fmt.Sprintf("%s: event %s", page, name))
+			t.b.Errorf("%s: event %s", page, name)
 		}
 	}
 }

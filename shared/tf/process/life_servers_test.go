@@ -52,10 +52,10 @@ func kinds(t *testing.T) map[string]func() (p *provider, name string, one, other
 // TestLife creates, reads, changes and deletes a resource of each test provider.
 func TestLife(t *testing.T) {
 	t.Parallel()
-	for version, make := range kinds(t) {
+	for version, start := range kinds(t) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			p, name, one, other := make()
+			p, name, one, other := start()
 			s := p.schemas.Resources[name]
 			config := p.object(s, one)
 			p.call(func(ctx context.Context, c *process.Call) ([]wire.Diagnostic, error) {
@@ -94,10 +94,10 @@ func TestLife(t *testing.T) {
 // that the process serves further calls.
 func TestStopKeepsState(t *testing.T) {
 	t.Parallel()
-	for version, make := range kinds(t) {
+	for version, start := range kinds(t) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			p, name, one, _ := make()
+			p, name, one, _ := start()
 			s := p.schemas.Resources[name]
 			q, _ := p.plan(name, held{}, p.object(s, one))
 			p.store.Requests()
@@ -132,10 +132,10 @@ func TestStopKeepsState(t *testing.T) {
 // beside the error.
 func TestFailedCreateHasState(t *testing.T) {
 	t.Parallel()
-	for version, make := range kinds(t) {
+	for version, start := range kinds(t) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			p, name, one, _ := make()
+			p, name, one, _ := start()
 			s := p.schemas.Resources[name]
 			for at, want := range []bool{false, true} { // whether the provider knows what it made
 				q, _ := p.plan(name, held{}, p.object(s, one))
