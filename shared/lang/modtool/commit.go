@@ -95,7 +95,7 @@ func committed(version pep440.Version, o CommitOptions) (pep440.Version, error) 
 		case o.Release:
 			return version, fault.New(fault.Usage, "commit the module", "%s is released already",
 				version).
-				WithHint("say what changes: --major, --minor or --patch")
+				WithHint("add --major, --minor or --patch")
 		default:
 			next, err := raised(version, Patch)
 			if err != nil {

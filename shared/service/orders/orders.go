@@ -188,7 +188,7 @@ func (s *core) record(ctx context.Context, env string, ref Ref) (inventory.Recor
 	if strings.Contains(ref.ID, "=") {
 		if ref.Service == "" {
 			return inventory.Record{}, fault.New(fault.Invalid, "", "%s is of no service", ref.ID).
-				WithHint("say of which service the instance is")
+				WithHint("name the service of the instance")
 		}
 		d, err := s.Definitions.One(ctx, env, ref.Service, -1)
 		if err != nil {
