@@ -82,6 +82,7 @@ var errStore = fault.New(fault.Unavailable, "write", "the store is away")
 
 func TestAnswers(t *testing.T) {
 	t.Parallel()
+	other := make(chan struct{}) // closed when another lane of the agent of a fault runs
 	for _, c := range []struct {
 		reason   string
 		batch    []worker.Message
@@ -100,8 +101,12 @@ func TestAnswers(t *testing.T) {
 			[]worker.Message{message("1", "a/0"), message("2", "a/1"), message("3", "a/0"),
 				message("4", "b/0")},
 			func(lane string, _ int) (deploy.LaneRun, error) {
-				if lane == "a/0" {
+				switch lane {
+				case "a/0":
+					<-other // after a fault, no further lane of its agent begins
 					return deploy.LaneRun{}, errStore
+				case "a/1":
+					close(other)
 				}
 				return deploy.LaneRun{}, nil
 			}, nil, []string{"1", "3"}, nil, nil},
