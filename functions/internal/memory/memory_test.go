@@ -15,7 +15,8 @@ func TestLimit(t *testing.T) {
 		reason, megabytes, own string
 		want                   int64
 	}{
-		{"a function", "512", "", 448 << 20},
+		{"a function", "256", "", 192 << 20},
+		{"a large one", "1000", "", 800 << 20},
 		{"a small one", "100", "", 64 << 20},
 		{"not a function", "", "", 0},
 		{"not a number", "many", "", 0},
