@@ -3,13 +3,8 @@
 package vault_test
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,66 +19,25 @@ import (
 	"southbound/shared/internal/secretsource/vault"
 )
 
-const root = "root-of-tests"
-
-// bao is a server of OpenBao in memory, unsealed, with a KV engine of version 2 at secret/ and of
-// version 1 at old/.
-type bao struct{ url string }
+// bao is a server of OpenBao.
+type bao struct {
+	*server.OpenBao
+	url string
+}
 
 func startBao(t *testing.T) bao {
 	t.Helper()
-	program, err := server.InstallOpenBao(t.Context())
+	b, err := server.StartOpenBao(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
-	var log bytes.Buffer
-	cmd := exec.Command(program, "server", "-dev", "-dev-no-store-token",
-		"-dev-root-token-id="+root, "-dev-listen-address="+address)
-	cmd.Stdout, cmd.Stderr = &log, &log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	b := bao{"http://" + address}
-	for range 3000 {
-		if _, code := b.try("GET", "secret/config", root, nil); code == http.StatusOK {
-			b.must(t, "POST", "sys/mounts/old", map[string]any{"type": "kv"})
-			b.must(t, "POST", "sys/auth/approle", map[string]any{"type": "approle"})
-			return b
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	t.Fatalf("OpenBao did not start: %s", log.String())
-	return b
-}
-
-// try sends a request and returns the answer and its status.
-func (b bao) try(method, path, token string, body any) (map[string]any, int) {
-	text, _ := json.Marshal(body)
-	req, _ := http.NewRequestWithContext(context.Background(), method, b.url+"/v1/"+path,
-		bytes.NewReader(text))
-	req.Header.Set("X-Vault-Token", token)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, 0
-	}
-	defer res.Body.Close()
-	out := map[string]any{}
-	all, _ := io.ReadAll(res.Body)
-	_ = json.Unmarshal(all, &out)
-	return out, res.StatusCode
+	t.Cleanup(b.Close)
+	return bao{b, b.URL}
 }
 
 func (b bao) must(t *testing.T, method, path string, body any) map[string]any {
 	t.Helper()
-	out, code := b.try(method, path, root, body)
+	out, code := b.Send(method, path, b.Root, body)
 	if code >= 300 || code == 0 {
 		t.Fatalf("%s %s: %d, %v", method, path, code, out)
 	}
@@ -300,7 +254,7 @@ func TestCredentials(t *testing.T) {
 	dsn := startPostgreSQL(t)
 	b.must(t, "POST", "sys/mounts/database", map[string]any{"type": "database"})
 	for range 3000 { // until the database has started
-		_, code := b.try("POST", "database/config/db", root, map[string]any{
+		_, code := b.Send("POST", "database/config/db", b.Root, map[string]any{
 			"plugin_name": "postgresql-database-plugin", "allowed_roles": "app", "connection_url": dsn})
 		if code < 300 {
 			break
