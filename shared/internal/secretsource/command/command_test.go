@@ -79,11 +79,12 @@ func TestNothingOutlives(t *testing.T) {
 		why, script, says string
 		kind              fault.Kind
 	}{
-		{"hangs", `echo $$ > %; echo secret; sleep 1000`, "did not end within", fault.Timeout},
+		{"hangs", `echo $$ > %; echo secret; sleep 1000`,
+			"sh did not end within 1s, and was killed", fault.Timeout},
 		{"hangs and takes no signal", `trap '' TERM INT; echo $$ > %; while :; do sleep 1; done`,
-			"did not end within", fault.Timeout},
-		{"hangs in another group", `setsid sh -c 'echo $$ > %; sleep 1000'`, "did not end within",
-			fault.Timeout},
+			"sh did not end within 1s, and was killed", fault.Timeout},
+		{"hangs in another group", `setsid sh -c 'echo $$ > %; sleep 1000'`,
+			"sh did not end within 1s, and was killed", fault.Timeout},
 		{"stays in the group", `sleep 1000 & echo $! > %; echo secret`,
 			"left processes running, which were killed: sleep (", fault.Invalid},
 		{"stays as a daemon", `setsid sh -c 'sleep 1000 > /dev/null 2>&1 < /dev/null & echo $! > %'; echo secret`,
@@ -100,8 +101,9 @@ func TestNothingOutlives(t *testing.T) {
 			var table child.Table
 			_, err := command.Reader{Limit: limit}.Read(child.With(t.Context(), &table),
 				sh(strings.ReplaceAll(test.script, "%", file)))
-			if fault.KindOf(err) != test.kind || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("the error is %v, want %s, %q", err, test.kind, test.says)
+			if fault.KindOf(err) != test.kind || !strings.Contains(err.Error(), test.says) ||
+				fault.HintOf(err) == "" {
+				t.Errorf("the error is %v (%s), want %s, %q", err, fault.HintOf(err), test.kind, test.says)
 			}
 			b, err := os.ReadFile(file)
 			pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))

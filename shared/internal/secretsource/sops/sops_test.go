@@ -106,6 +106,9 @@ func TestBad(t *testing.T) {
 			"SOPS_AGE_KEY_FILE (testdata/all.yaml) holds no age key"},
 		{"another key", key(t, "other"), "", all + "#db/password", fault.Denied,
 			"the key of SOPS_AGE_KEY is none of those that open it: it is encrypted for age1"},
+		{"unknown kind of recipient", right, "", change("r1.yaml", "all.yaml", "IFgyNTUxOSBP", // " X25519 O"
+			"IFgyNTUxMCBP") + "#db/password", fault.Denied, // " X25510 O"
+			"the key of SOPS_AGE_KEY is none of those that open it: it is encrypted for age1"},
 		{"no such file", right, "", "testdata/none.yaml#a", fault.NotFound, "no such file"},
 		{"no such value", right, "", all + "#db/pass", fault.NotFound,
 			"it has no value at db/pass"},
