@@ -27,6 +27,15 @@ func (o objects) tag(tag string, v types.Value) (types.Value, error) {
 		}
 		n, _ := f[1].(int64)
 		return &types.Unknown{Why: text(f[0]), Of: o[n], Fact: text(f[2])}, nil
+	case "h": // the value of an attribute: the number of the instance and the name
+		if f := items(v); len(f) == 2 {
+			n, _ := f[0].(int64)
+			if of, ok := o[n].(*eval.Instance); ok {
+				if held, ok := of.Value(text(f[1])); ok {
+					return held, nil
+				}
+			}
+		}
 	case "x":
 		return omitted{}, nil
 	case "p":

@@ -8,6 +8,7 @@ import (
 
 	"southbound/shared/diag"
 	"southbound/shared/lang/eval"
+	"southbound/shared/lang/std"
 	"southbound/shared/lang/types"
 )
 
@@ -175,13 +176,15 @@ func (e *exporting) arrange() {
 	}
 }
 
-// whole appends an instance with all its attributes.
+// whole appends an instance with all its attributes, and with the names of those that are put together
+// where the resource is deployed (see later).
 func (e *exporting) whole(b []byte, o *eval.Instance) []byte {
 	e.exported[o] = true
 	e.host.objects.seen(o)
 	b = strconv.AppendInt(append(b, '['), int64(o.Number()), 10)
 	b = append(appendText(append(b, ','), o.Type().FullName()), `,{"d":{`...)
 	n := 0
+	var deployed []byte
 	for _, a := range o.Type().All() {
 		value, ok := o.Value(a.Name)
 		if !ok {
@@ -190,8 +193,40 @@ func (e *exporting) whole(b []byte, o *eval.Instance) []byte {
 		b = append(appendText(comma(b, n), a.Name), ':')
 		b = appendValue(b, e.host.objects.seen(value))
 		n++
+		if later(value) {
+			deployed = appendText(comma(deployed, len(deployed)), a.Name)
+		}
 	}
-	return append(b, "}}]"...)
+	b = append(append(b, `}},[`...), deployed...)
+	return append(b, "]]"...)
+}
+
+// later reports whether a value holds secrets, parameters, facts or outputs, alone or in texts, that
+// Southbound resolves before it calls a handler. References of Python code have no place beside them.
+func later(v types.Value) bool {
+	ours, other := false, false
+	var visit func(v types.Value)
+	visit = func(v types.Value) {
+		switch v := v.(type) {
+		case *types.List:
+			for _, item := range v.Items {
+				visit(item)
+			}
+		case *types.Dict:
+			for _, k := range v.Keys() {
+				item, _ := v.Get(k)
+				visit(item)
+			}
+		case *types.Unknown:
+			ours = ours || len(v.Parts) > 0
+		case std.Reference:
+			other = other || !v.InText() // Python's std makes the others, which are no problem beside ours
+		case types.Reference:
+			ours, other = ours || types.InText(v), other || !types.InText(v)
+		}
+	}
+	visit(v)
+	return ours && !other
 }
 
 // takeFiles records the contents of files.

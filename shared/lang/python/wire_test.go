@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/shared/lang/std"
 	"southbound/shared/lang/types"
 )
 
@@ -109,5 +110,47 @@ func TestFieldsStayFloats(t *testing.T) {
 	want := `{"f":[3.0,1e+15,1e+16,-1e+18,1e+20,1e+21,0.5,0.0,7]}`
 	if err != nil || string(text) != want {
 		t.Errorf("have %s, %v\nwant %s", text, err, want)
+	}
+}
+
+// ofProgram is a reference that code in Python does not know, and whether it may be part of a text.
+type ofProgram bool
+
+func (r ofProgram) ReferenceName() string { return "southbound::some" }
+func (r ofProgram) Of() types.Type        { return nil }
+func (r ofProgram) InText() bool          { return bool(r) }
+
+// TestLater lists the values that a field of a class passes on without a look at them.
+func TestLater(t *testing.T) {
+	t.Parallel()
+	text := types.JoinText("password ", ofProgram(true))
+	env := std.Reference{Class: std.EnvironmentReference, Value: "HOME"}
+	list := func(items ...types.Value) types.Value { return &types.List{Items: items} }
+	dict := types.NewDict(0)
+	dict.Set("deep", list("x", text))
+	for _, test := range []struct {
+		why  string
+		v    types.Value
+		want bool
+	}{
+		{"a text of parts", text, true},
+		{"a reference of the program", ofProgram(true), true},
+		{"a text with an unknown fact", types.JoinText("size ", &types.Unknown{Why: "w"}), true},
+		{"in a dict and a list", dict, true},
+		{"beside a reference of std", list(env, text), true},
+		{"beside an unknown value", list(&types.Unknown{Why: "w"}, text), true},
+		{"a literal", list("x", int64(1), types.Null{}), false},
+		{"an unknown value, which Python has", &types.Unknown{Why: "w"}, false},
+		{"a reference of std, which Python has", env, false},
+		{"a reference of Python", reference{index: 1}, false},
+		{"beside a reference of Python, which only Python resolves", list(text, reference{index: 1}), false},
+		{"beside a number of std, which nothing computes",
+			list(text, std.Reference{Class: std.IntReference, Value: env}), false},
+		{"a file, which is no text", ofProgram(false), false},
+		{"beside a file", list(text, ofProgram(false)), false},
+	} {
+		if got := later(test.v); got != test.want {
+			t.Errorf("%s: %t, want %t", test.why, got, test.want)
+		}
 	}
 }

@@ -1,9 +1,10 @@
 """Resource classes: from instances to resources, by the exporter of the library."""
-import base64, json
+import base64, functools, json
 
 import inmanta.agent.handler as library
 import inmanta.ast
 from inmanta import protocol
+from inmanta.execute.proxy import DynamicProxy
 from inmanta.execute.util import Unknown
 from inmanta.export import Exporter
 from inmanta.references import MutatorMissingError, ReferenceMissingError, mutator, reference
@@ -18,6 +19,33 @@ class Whole(Exporter):
 
     def resources_to_list(self):
         return []
+
+class Held(Unknown):
+    """The value of an attribute that is put together where the resource is deployed. A field passes it on as it is."""
+
+    def __init__(self, number, name):
+        super().__init__(None)
+        self.sent = {"h": [number, name]}
+
+def _taken(cls, name):
+    """Reports whether a class takes a field from the attribute of that name as it is."""
+    own = hasattr(cls, "get_" + name) or name in getattr(cls, "map", ())
+    return not own and cls.serialize is Resource.serialize and (
+        getattr(cls.map_field, "__func__", None) is Resource.map_field.__func__)
+
+def _holding(map_field):
+    """Returns the function of the library that gives fields their values, for fields with values that are put together
+    where the resource is deployed."""
+    @functools.wraps(map_field)
+    def holding(cls, exporter, entity_name, field_name, model_object, *args, **kwargs):
+        of = model_object._get_instance() if isinstance(model_object, DynamicProxy) else model_object
+        if exporter is not None and isinstance(of, model.Instance) and _taken(cls, field_name):  # ids have no exporter
+            if of.puts_together(field_name):
+                return Held(of.number, field_name)
+        return map_field(cls, exporter, entity_name, field_name, model_object, *args, **kwargs)
+    return classmethod(holding)
+
+Resource.map_field = _holding(Resource.map_field.__func__)
 
 def run():
     """Sends the files and the resources that the model has come to."""
@@ -88,10 +116,8 @@ def _is_fact(res, name):
     """Tells whether a field is a fact as the instance has it. The library also has that fact in a field that a method of
     the class computes from it, and in one whose list has it; a class with a way of its own to get or send fields may
     have it anywhere."""
-    value, of = getattr(res, name), type(res)
-    if type(value) is not model.Fact or hasattr(res, "get_" + name) or name in getattr(res, "map", ()):
-        return False
-    if getattr(of.map_field, "__func__", None) is not Resource.map_field.__func__ or of.serialize is not Resource.serialize:
+    value = getattr(res, name)
+    if type(value) is not model.Fact or not _taken(type(res), name):
         return False
     instance = res.model._get_instance()
     return name in instance.held and instance.known(name) is value
@@ -110,6 +136,9 @@ def _resource(exporter, res):
         value = getattr(res, name) if plain is None else plain[name]
         if type(value) in (bool, int, type(None)):
             fields[name] = value
+            continue
+        if type(value) is Held:
+            fields[name] = value.sent
             continue
         if isinstance(getattr(res, name), Unknown):
             fields[name] = wire.encode(getattr(res, name)) if _is_fact(res, name) else {"u": f"{name} of {res.id.resource_str()}"}

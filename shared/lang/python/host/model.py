@@ -160,11 +160,12 @@ class Sent:
 
 class Instance(runtime.Instance):
     """An instance of an entity. What it holds is asked for once."""
-    __slots__ = ("number", "held", "of", "where", "over", "full")
+    __slots__ = ("number", "held", "of", "where", "over", "full", "deployed")
 
     def __init__(self, number, of):
         self.number, self.of, self.held, self.where = number, of, {}, None
         self.full = False  # all that it holds is here
+        self.deployed = ()  # the names of attributes whose values are put together where the resource is deployed
         self.dataclass_self, self.over = None, False
         self.locations = []
         self.sid = number
@@ -216,6 +217,12 @@ class Instance(runtime.Instance):
             raise NotFoundException(None, name, f"could not find attribute with name: {name} in {self.of}")
         raise OptionalValueException(self, self.type.get_attribute(name))
 
+    def puts_together(self, name):
+        """Reports whether the value of an attribute is put together where the resource is deployed. The model is whole."""
+        if not self.full:
+            _fill(self.number)
+        return name in self.deployed
+
     def known(self, name):
         """Returns what an attribute holds. What that is made of may ask for others of this instance."""
         value = self.held[name]
@@ -243,9 +250,9 @@ _PLAIN = frozenset({int, float, bool, type(None)})
 def _fill(number):
     """Reads what an instance holds, and others with it that are likely to be read next."""
     plain = _PLAIN if wire.has_special() else _PLAIN | {str}
-    for other, of, held in wire.ask(["all", number])[1]:
+    for other, of, held, deployed in wire.ask(["all", number])[1]:
         found = instance((other, of))
-        found.full = True
+        found.full, found.deployed = True, deployed
         for name, value in held["d"].items():
             found.held.setdefault(name, value if type(value) in plain else Sent(value))
 
@@ -389,8 +396,11 @@ def _built_in(x):
         return _fact(std.create_fact_reference, wire.decode(on), value)
     if std is not None and kind == "IntReference":
         return std.create_int_reference(value)
-    raise inmanta.ast.RuntimeException(None, f"{kind} cannot be used by code in Python: its value is "
-                                       "known when resources of Southbound's own types are deployed")
+    why = (f"{kind} cannot be used by code in Python: its value is known when resources are deployed, and only a field "
+           "that a class takes from an attribute as it is can have it")
+    if whole and hasattr(inmanta.ast, "UnexpectedReference"):  # the library names the place
+        raise inmanta.ast.UnexpectedReference(reference=None, message=why)
+    raise inmanta.ast.RuntimeException(None, why)
 
 def _fact(make, on, name):
     """Makes a reference to a fact. Some releases of std want to know the context of the call."""
