@@ -9,10 +9,11 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"southbound/shared/tf/value"
+	"southbound/shared/tf/wire"
 )
 
 // ConfigType returns the data type expression of the configuration of a provider.
-func ConfigType(s *value.Schema) (string, error) {
+func ConfigType(s *wire.Schema) (string, error) {
 	if _, err := value.Compile(s); err != nil {
 		return "", err
 	}
@@ -36,7 +37,7 @@ const maxTwice = 2 << 10
 const anyObject = "Hash[String, Any]"
 
 // attribute returns the data type of an attribute, apart from whether it is optional or secret.
-func (y *typer) attribute(a *value.Attribute) (string, error) {
+func (y *typer) attribute(a *wire.Attribute) (string, error) {
 	if a.Nested == nil {
 		ty, err := value.ParseType(a.Type)
 		if err != nil {
@@ -110,7 +111,7 @@ func (y *typer) object(members []string) string {
 
 // members returns the members of a Struct for attributes. Members that only the provider sets
 // are optional, as objects that were read have them.
-func (y *typer) members(list []value.Attribute) ([]string, error) {
+func (y *typer) members(list []wire.Attribute) ([]string, error) {
 	out := make([]string, len(list))
 	for i := range list {
 		a := &list[i]
@@ -128,7 +129,7 @@ func (y *typer) members(list []value.Attribute) ([]string, error) {
 }
 
 // block returns the data type of one block.
-func (y *typer) block(b *value.Block) (string, error) {
+func (y *typer) block(b *wire.Block) (string, error) {
 	members, err := y.members(b.Attributes)
 	if err != nil {
 		return "", err
@@ -145,7 +146,7 @@ func (y *typer) block(b *value.Block) (string, error) {
 }
 
 // nested returns the data type of all blocks of a name.
-func (y *typer) nested(n *value.NestedBlock) (string, error) {
+func (y *typer) nested(n *wire.NestedBlock) (string, error) {
 	expr, err := y.block(&n.Block)
 	if err != nil {
 		return "", err
@@ -155,11 +156,11 @@ func (y *typer) nested(n *value.NestedBlock) (string, error) {
 
 // collection returns the data type of objects that are nested. One object is accepted for a list of
 // at most one.
-func (y *typer) collection(of string, nesting value.Nesting, least, most int64) string {
+func (y *typer) collection(of string, nesting wire.Nesting, least, most int64) string {
 	switch nesting {
-	case value.Map:
+	case wire.NestingMap:
 		return "Hash[String, " + of + "]"
-	case value.List, value.Set:
+	case wire.NestingList, wire.NestingSet:
 	default:
 		return of
 	}

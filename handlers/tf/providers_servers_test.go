@@ -22,7 +22,7 @@ type running struct {
 	t       *testing.T
 	pool    *process.Pool
 	target  process.Target
-	schemas *value.Schemas
+	schemas *wire.Schemas
 }
 
 func run(t *testing.T, program string, config map[string]any) *running {
@@ -31,7 +31,7 @@ func run(t *testing.T, program string, config map[string]any) *running {
 	t.Cleanup(r.pool.Close)
 	r.do(func(ctx context.Context, c *process.Call) ([]wire.Diagnostic, error) {
 		s, d, err := c.Schemas(ctx)
-		r.schemas = Schemas(&s)
+		r.schemas = &s
 		return d, err
 	})
 	ty := r.compiled(r.schemas.Provider)
@@ -58,7 +58,7 @@ func (r *running) do(f func(ctx context.Context, c *process.Call) ([]wire.Diagno
 	}
 }
 
-func (r *running) compiled(s value.Schema) *value.Type {
+func (r *running) compiled(s wire.Schema) *value.Type {
 	r.t.Helper()
 	ty, err := value.Compile(&s)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 	"southbound/shared/tf/value"
+	"southbound/shared/tf/wire"
 )
 
 // Transport is the name of the transport of agents that provider programs serve.
@@ -48,10 +49,10 @@ type Origin struct {
 // Types returns the types of all resources and data sources of a provider, sorted by name, and a
 // problem for each type that cannot be represented. Resource of a problem is the provider's name.
 // The types consist of data alone: they can be stored as declarations.
-func Types(from Origin, s *value.Schemas) ([]schema.Type, diag.Problems) {
+func Types(from Origin, s *wire.Schemas) ([]schema.Type, diag.Problems) {
 	var out []schema.Type
 	var problems diag.Problems
-	add := func(schemas map[string]value.Schema, data bool) {
+	add := func(schemas map[string]wire.Schema, data bool) {
 		names := namesOf(from.Local, slices.Sorted(maps.Keys(schemas)))
 		for _, theirs := range slices.Sorted(maps.Keys(schemas)) {
 			b := &builder{from: from, data: data, theirs: theirs}
@@ -148,7 +149,7 @@ type builder struct {
 	deprecated map[string]any
 }
 
-func (b *builder) build(name string, s value.Schema) (schema.Type, error) {
+func (b *builder) build(name string, s wire.Schema) (schema.Type, error) {
 	if _, err := value.Compile(&s); err != nil {
 		return schema.Type{}, err
 	}
@@ -238,7 +239,7 @@ func (b *builder) rename(theirs string) string {
 	return name
 }
 
-func (b *builder) attribute(from *value.Attribute) error {
+func (b *builder) attribute(from *wire.Attribute) error {
 	y := &typer{secret: from.Sensitive}
 	expr, err := y.attribute(from)
 	if err != nil {
@@ -304,7 +305,7 @@ const (
 	maxNesting = 40
 )
 
-func (b *builder) block(from *value.NestedBlock) error {
+func (b *builder) block(from *wire.NestedBlock) error {
 	y := &typer{}
 	expr, err := y.nested(from)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"southbound/shared/schema"
-	"southbound/shared/tf/value"
+	"southbound/shared/tf/wire"
 )
 
-func schemas(t testing.TB, text string) *value.Schemas {
+func schemas(t testing.TB, text string) *wire.Schemas {
 	t.Helper()
-	s, err := value.ParseSchemas([]byte(text))
+	s, err := wire.ParseSchemas([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestUnusableTypes(t *testing.T) {
 
 func TestConfigType(t *testing.T) {
 	t.Parallel()
-	var s value.Schema
+	var s wire.Schema
 	if err := json.Unmarshal([]byte(`{"block":{"attributes":[
 		{"name":"host","type":"string","optional":true},
 		{"name":"password","type":"string","optional":true,"sensitive":true}]}}`), &s); err != nil {
@@ -225,7 +225,7 @@ func FuzzTypes(f *testing.F) {
 	}
 	f.Add(`{"data_sources":{"1":{"block":{"blocks":[{"name":"","nesting":3,"block":{}}]}}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := value.ParseSchemas([]byte(text))
+		s, err := wire.ParseSchemas([]byte(text))
 		if err != nil {
 			return
 		}

@@ -7,13 +7,13 @@ import (
 
 	"southbound/handlers/tf"
 	"southbound/shared/schema"
-	"southbound/shared/tf/value"
+	"southbound/shared/tf/wire"
 )
 
 // TestTypesOfProviders writes types that were made of a provider's schema, and reads them back.
 func TestTypesOfProviders(t *testing.T) {
 	t.Parallel()
-	s, err := value.ParseSchemas([]byte(`{"resources":{"x_y":{"block":{
+	s, err := wire.ParseSchemas([]byte(`{"resources":{"x_y":{"block":{
 		"description":"Text: with\n\n` + "`code`" + ` and 'quotes'.","deprecated":true,"attributes":[
 		{"name":"id","type":"string","optional":true,"computed":true},
 		{"name":"password","type":"string","optional":true,"sensitive":true,"write_only":true},

@@ -17,7 +17,7 @@ import (
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
-	"southbound/shared/tf/value"
+	"southbound/shared/tf/wire"
 )
 
 var random = Address{DefaultHost, "hashicorp", "random"}
@@ -245,7 +245,7 @@ func TestSchemas(t *testing.T) {
 	if _, err := s.Schemas(digest); !fault.Is(err, fault.NotFound) {
 		t.Error(err)
 	}
-	want := &value.Schemas{Resources: map[string]value.Schema{"x_y": {Version: 3}}}
+	want := &wire.Schemas{Resources: map[string]wire.Schema{"x_y": {Version: 3}}}
 	if err := s.KeepSchemas(digest, want); err != nil {
 		t.Fatal(err)
 	}

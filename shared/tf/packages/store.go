@@ -14,7 +14,7 @@ import (
 
 	"southbound/shared/archive/unpack"
 	"southbound/shared/fault"
-	"southbound/shared/tf/value"
+	"southbound/shared/tf/wire"
 )
 
 // Store is a folder with installed packages, in the form of a filesystem mirror, and with the
@@ -270,7 +270,7 @@ func (s *Store) schemas(digest string) (string, error) {
 
 // Schemas returns the schemas of the program with a digest. It returns NotFound if they are not
 // cached.
-func (s *Store) Schemas(digest string) (*value.Schemas, error) {
+func (s *Store) Schemas(digest string) (*wire.Schemas, error) {
 	path, err := s.schemas(digest)
 	if err != nil {
 		return nil, err
@@ -282,11 +282,11 @@ func (s *Store) Schemas(digest string) (*value.Schemas, error) {
 	case err != nil:
 		return nil, fault.Wrap(fault.Unavailable, "read schemas of a provider", err)
 	}
-	return value.ParseSchemas(text)
+	return wire.ParseSchemas(text)
 }
 
 // KeepSchemas caches the schemas of the program with a digest.
-func (s *Store) KeepSchemas(digest string, schemas *value.Schemas) error {
+func (s *Store) KeepSchemas(digest string, schemas *wire.Schemas) error {
 	path, err := s.schemas(digest)
 	if err != nil {
 		return err

@@ -67,33 +67,11 @@ func (p *provider) configure(program, url, token string) {
 // compiled returns the type of a schema.
 func (p *provider) compiled(s wire.Schema) *value.Type {
 	p.t.Helper()
-	ty, err := value.Compile(&value.Schema{Version: s.Version, Block: block(s.Block)})
+	ty, err := value.Compile(&s)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	return ty
-}
-
-func block(b wire.Block) (out value.Block) {
-	out.Attributes = attributes(b.Attributes)
-	for _, n := range b.Blocks {
-		out.Blocks = append(out.Blocks, value.NestedBlock{Name: n.Name, Block: block(n.Block),
-			Nesting: value.Nesting(n.Nesting), MinItems: n.MinItems, MaxItems: n.MaxItems})
-	}
-	return out
-}
-
-func attributes(all []wire.Attribute) (out []value.Attribute) {
-	for _, a := range all {
-		one := value.Attribute{Name: a.Name, Type: a.Type, Required: a.Required, Optional: a.Optional,
-			Computed: a.Computed, Sensitive: a.Sensitive, WriteOnly: a.WriteOnly}
-		if a.Nested != nil {
-			one.Nested = &value.Object{Attributes: attributes(a.Nested.Attributes),
-				Nesting: value.Nesting(a.Nested.Nesting)}
-		}
-		out = append(out, one)
-	}
-	return out
 }
 
 // object returns an object with all attributes of a schema: null, or empty blocks, where none is

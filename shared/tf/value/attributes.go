@@ -12,6 +12,7 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
+	"southbound/shared/tf/wire"
 )
 
 // FromAttributes makes a configuration from the attributes of a resource, by the names of the
@@ -115,9 +116,9 @@ func (c *converter) field(f *field, at []string, v any) cty.Value {
 		return c.plain(f.ty, at, v)
 	}
 	switch f.nesting {
-	case Single, Group:
+	case wire.NestingSingle, wire.NestingGroup:
 		return c.element(f, at, v)
-	case Map:
+	case wire.NestingMap:
 		m, ok := v.(map[string]any)
 		if !ok {
 			c.bad(at, "write {KEY: {...}}", "expected a map of objects, found %s", kindOf(v))

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
+	"southbound/shared/tf/wire"
 )
 
 // Violation is an answer of a provider that contradicts the configuration or its own plan. Message
@@ -39,7 +40,7 @@ func (o *object) normalize(v cty.Value) cty.Value {
 		case !f.block || !in.IsKnown():
 		case in.IsNull():
 			in = f.absent()
-		case f.nesting == Single, f.nesting == Group:
+		case f.nesting == wire.NestingSingle, f.nesting == wire.NestingGroup:
 			in = f.of.normalize(in)
 		default:
 			in = f.each(in, f.of.normalize)
@@ -54,7 +55,7 @@ func (f *field) each(v cty.Value, apply func(cty.Value) cty.Value) cty.Value {
 	if v.LengthInt() == 0 {
 		return v
 	}
-	if f.nesting == Map {
+	if f.nesting == wire.NestingMap {
 		elements := v.AsValueMap()
 		for key, e := range elements {
 			elements[key] = apply(e)
@@ -65,7 +66,7 @@ func (f *field) each(v cty.Value, apply func(cty.Value) cty.Value) cty.Value {
 	for i, e := range elements {
 		elements[i] = apply(e)
 	}
-	if f.nesting == Set {
+	if f.nesting == wire.NestingSet {
 		return cty.SetVal(elements)
 	}
 	return cty.ListVal(elements)
@@ -126,12 +127,12 @@ const (
 // not compared: a provider may combine parts of a prior element with parts of a configured one.
 func (c *checker) nested(f *field, at cty.Path, prior, config, planned cty.Value) {
 	switch {
-	case f.nesting == Single, f.nesting == Group:
+	case f.nesting == wire.NestingSingle, f.nesting == wire.NestingGroup:
 		c.planned(f.of, at, prior, config, planned)
 		return
-	case f.nesting == Set && f.block:
+	case f.nesting == wire.NestingSet && f.block:
 		return
-	case f.nesting == Set:
+	case f.nesting == wire.NestingSet:
 		if fits := planned.Length().Range().Includes(config.Length()); fits.IsKnown() && fits.False() {
 			c.bad(at, countDiffers)
 		}

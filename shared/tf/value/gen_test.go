@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
+	"southbound/shared/tf/wire"
 )
 
 // gen makes schemas and values of few different parts, so that parts of two values are often equal.
@@ -15,24 +16,24 @@ func newGen(seed uint64) gen { return gen{rand.New(rand.NewPCG(seed, 1))} }
 
 func (g gen) one(texts ...string) string { return texts[g.IntN(len(texts))] }
 
-func (g gen) schema() *Schema { return &Schema{Block: g.block(2)} }
+func (g gen) schema() *wire.Schema { return &wire.Schema{Block: g.block(2)} }
 
-func (g gen) block(depth int) Block {
-	b := Block{Attributes: g.attributes(depth)}
+func (g gen) block(depth int) wire.Block {
+	b := wire.Block{Attributes: g.attributes(depth)}
 	if depth == 0 {
 		return b
 	}
 	for _, name := range []string{"p", "q"}[:g.IntN(3)] {
-		b.Blocks = append(b.Blocks, NestedBlock{Name: name, Block: g.block(depth - 1),
-			Nesting: Nesting(1 + g.IntN(5))})
+		b.Blocks = append(b.Blocks, wire.NestedBlock{Name: name, Block: g.block(depth - 1),
+			Nesting: wire.Nesting(1 + g.IntN(5))})
 	}
 	return b
 }
 
-func (g gen) attributes(depth int) []Attribute {
-	var out []Attribute
+func (g gen) attributes(depth int) []wire.Attribute {
+	var out []wire.Attribute
 	for _, name := range []string{"a", "b", "c"}[:1+g.IntN(3)] {
-		a := Attribute{Name: name}
+		a := wire.Attribute{Name: name}
 		switch g.IntN(4) {
 		case 0:
 			a.Required = true
@@ -44,7 +45,7 @@ func (g gen) attributes(depth int) []Attribute {
 			a.Optional, a.Computed = true, true
 		}
 		if depth > 0 && g.IntN(3) == 0 {
-			a.Nested = &Object{Attributes: g.attributes(depth - 1), Nesting: Nesting(1 + g.IntN(4))}
+			a.Nested = &wire.Object{Attributes: g.attributes(depth - 1), Nesting: wire.Nesting(1 + g.IntN(4))}
 		} else {
 			a.Type = json.RawMessage(g.one(`"string"`, `"string"`, `"number"`, `"bool"`,
 				`["list","string"]`, `["set","string"]`, `["map","number"]`,
@@ -70,7 +71,7 @@ func (g gen) object(o *object, s style) cty.Value {
 }
 
 func (g gen) field(f *field, s style) cty.Value {
-	mayNull := !f.block && !f.required || f.block && f.nesting == Single
+	mayNull := !f.block && !f.required || f.block && f.nesting == wire.NestingSingle
 	switch {
 	case s.config && !f.block && f.computed && !f.optional, mayNull && g.IntN(3) == 0:
 		return cty.NullVal(f.ty)
@@ -78,7 +79,7 @@ func (g gen) field(f *field, s style) cty.Value {
 		return cty.UnknownVal(f.ty)
 	case f.of == nil:
 		return g.plain(f.ty)
-	case f.nesting == Single, f.nesting == Group:
+	case f.nesting == wire.NestingSingle, f.nesting == wire.NestingGroup:
 		return g.object(f.of, s)
 	}
 	elements := make([]cty.Value, g.IntN(4))
@@ -140,10 +141,10 @@ func (g gen) mutate(o *object, v, other cty.Value) cty.Value {
 	for _, name := range o.names {
 		f, a, b := o.fields[name], v.GetAttr(name), other.GetAttr(name)
 		switch {
-		case f.of != nil && (f.nesting == Single || f.nesting == Group) && g.IntN(3) > 0:
+		case f.of != nil && (f.nesting == wire.NestingSingle || f.nesting == wire.NestingGroup) && g.IntN(3) > 0:
 			out[name] = g.mutate(f.of, a, b)
-		case f.nesting == List && g.IntN(4) > 0 && !a.IsNull() && a.IsKnown() && a.LengthInt() > 0,
-			f.nesting == Set && g.IntN(4) > 0 && !a.IsNull() && a.IsKnown() && a.LengthInt() > 0:
+		case f.nesting == wire.NestingList && g.IntN(4) > 0 && !a.IsNull() && a.IsKnown() && a.LengthInt() > 0,
+			f.nesting == wire.NestingSet && g.IntN(4) > 0 && !a.IsNull() && a.IsKnown() && a.LengthInt() > 0:
 			elements := a.AsValueSlice()
 			i := g.IntN(len(elements))
 			elements[i] = g.mutate(f.of, elements[i], g.object(f.of, style{}))
@@ -169,7 +170,7 @@ func (g gen) asConfig(o *object, v cty.Value) cty.Value {
 		case !f.block && f.computed && (!f.optional || g.IntN(2) == 0):
 			in = cty.NullVal(f.ty)
 		case f.of == nil || in.IsNull() || !in.IsKnown():
-		case f.nesting == Single || f.nesting == Group:
+		case f.nesting == wire.NestingSingle || f.nesting == wire.NestingGroup:
 			in = g.asConfig(f.of, in)
 		default:
 			in = f.each(in, func(e cty.Value) cty.Value { return g.asConfig(f.of, e) })
@@ -181,7 +182,7 @@ func (g gen) asConfig(o *object, v cty.Value) cty.Value {
 
 // trial is a schema with three values that belong together.
 type trial struct {
-	schema                       *Schema
+	schema                       *wire.Schema
 	typ                          *Type
 	prior, config, planned, next cty.Value
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
+	"southbound/shared/tf/wire"
 )
 
 // judge is the version of OpenTofu whose decisions ours have to equal.
@@ -19,7 +20,7 @@ const judge = "github.com/opentofu/opentofu@v1.12.6"
 
 // question is a case for testdata/judge, and answer the decisions of OpenTofu.
 type question struct {
-	Schema                       *Schema
+	Schema                       *wire.Schema
 	Prior, Config, Planned, Next []byte
 }
 

@@ -4,6 +4,7 @@ import (
 	"math/big"
 
 	"github.com/zclconf/go-cty/cty"
+	"southbound/shared/tf/wire"
 )
 
 // Attributes returns the values of an object as attributes of a resource, by the names of the
@@ -25,7 +26,7 @@ func (o *object) attributes(v cty.Value) map[string]any {
 		case in.IsNull(), !in.IsKnown(), f.emptyBlock(in):
 		case f.of == nil:
 			out[name] = Plain(in)
-		case f.nesting == Single, f.nesting == Group:
+		case f.nesting == wire.NestingSingle, f.nesting == wire.NestingGroup:
 			out[name] = f.of.attributes(in)
 		default:
 			out[name] = f.objects(in)
@@ -41,7 +42,7 @@ func (f *field) objects(v cty.Value) any {
 		}
 		return f.of.attributes(e)
 	}
-	if f.nesting == Map {
+	if f.nesting == wire.NestingMap {
 		out := make(map[string]any, v.LengthInt())
 		for key, e := range v.AsValueMap() {
 			out[key] = one(e)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
+	"southbound/shared/tf/wire"
 )
 
 // Pointer returns a path as a text, such as parts/0/no. A / within a name is written as ~1, and a ~
@@ -62,7 +63,7 @@ func (o *object) find(at cty.Path, v cty.Value, selected func(*field) bool) []ct
 		case selected(f):
 			out = append(out, path)
 		case f.of == nil || !in.IsKnown():
-		case f.nesting == Single || f.nesting == Group:
+		case f.nesting == wire.NestingSingle || f.nesting == wire.NestingGroup:
 			out = append(out, f.of.find(path, in, selected)...)
 		default:
 			out = append(out, f.findIn(path, in, selected)...)
@@ -74,7 +75,7 @@ func (o *object) find(at cty.Path, v cty.Value, selected func(*field) bool) []ct
 func (f *field) findIn(at cty.Path, v cty.Value, selected func(*field) bool) []cty.Path {
 	var out []cty.Path
 	for key, e := range v.Elements() {
-		if f.nesting == Set {
+		if f.nesting == wire.NestingSet {
 			if len(f.of.find(nil, e, selected)) > 0 {
 				return []cty.Path{at}
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"southbound/shared/fault"
+	"southbound/shared/tf/wire"
 )
 
 // TestProperties holds for any schema and any values under it.
@@ -140,7 +141,7 @@ func FuzzSchemas(f *testing.F) {
 		`"type":["list",["object",{"x":"dynamic"}]]}]}}]}}]}}}}`))
 	f.Add([]byte(`{"resources":{"x":{"block":{"attributes":[{"name":"a","type":"dynamic"}]}}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := ParseSchemas(text)
+		s, err := wire.ParseSchemas(text)
 		if err != nil {
 			damagedOnly(t, err)
 			return

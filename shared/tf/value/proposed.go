@@ -1,6 +1,10 @@
 package value
 
-import "github.com/zclconf/go-cty/cty"
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"southbound/shared/tf/wire"
+)
 
 // Proposed returns the state that a plan proposes to the provider: the configuration, completed by
 // those parts of the prior state that the provider computes.
@@ -37,13 +41,13 @@ func (o *object) proposed(prior, config cty.Value) cty.Value {
 // empty, as in a configuration that does not mention them.
 func (f *field) absent() cty.Value {
 	switch {
-	case !f.block || f.nesting == Single:
+	case !f.block || f.nesting == wire.NestingSingle:
 		return cty.NullVal(f.ty)
-	case f.nesting == Group:
+	case f.nesting == wire.NestingGroup:
 		return f.of.empty()
-	case f.nesting == List:
+	case f.nesting == wire.NestingList:
 		return cty.ListValEmpty(f.of.ty)
-	case f.nesting == Set:
+	case f.nesting == wire.NestingSet:
 		return cty.SetValEmpty(f.of.ty)
 	}
 	return cty.MapValEmpty(f.of.ty)
@@ -65,15 +69,15 @@ func (f *field) proposed(prior, config cty.Value) cty.Value {
 			return config // the author has removed the attribute
 		}
 		return prior
-	case f.of == nil, config.IsNull() && f.nesting != Group, !config.IsKnown():
+	case f.of == nil, config.IsNull() && f.nesting != wire.NestingGroup, !config.IsKnown():
 		return config
 	}
 	switch f.nesting {
-	case List:
+	case wire.NestingList:
 		return f.list(prior, config)
-	case Map:
+	case wire.NestingMap:
 		return f.byKey(prior, config)
-	case Set:
+	case wire.NestingSet:
 		return f.set(prior, config)
 	}
 	return f.element(prior, config)
@@ -166,7 +170,7 @@ func (f *field) from(prior, config cty.Value) bool {
 		return false
 	case f.of == nil:
 		return f.computed && config.IsNull()
-	case f.nesting == Single, f.nesting == Group:
+	case f.nesting == wire.NestingSingle, f.nesting == wire.NestingGroup:
 		return f.of.from(prior, config)
 	case prior.IsNull(), prior.LengthInt() == 0:
 		return true
@@ -207,7 +211,7 @@ func (f *field) configured(v cty.Value) bool {
 	if v.IsNull() || !v.IsKnown() || f.of == nil {
 		return false
 	}
-	if f.nesting == Single || f.nesting == Group {
+	if f.nesting == wire.NestingSingle || f.nesting == wire.NestingGroup {
 		return f.of.configured(v)
 	}
 	for _, e := range v.Elements() {

@@ -1,92 +1,15 @@
-// Package value holds the schemas of Terraform providers, and the values of resources under these
-// schemas: their encodings, the proposed state of a plan, and the differences between two states.
+// Package value holds the values of resources of Terraform providers: their types, which it compiles
+// from the schemas of package wire, their encodings, the proposed state of a plan, and the differences
+// between two states.
 //
-// It knows neither the protocol nor the engine. See docs/design/terraform.md.
+// It makes no calls, and does not know the engine. See docs/design/terraform.md.
 package value
 
 import (
-	"encoding/json"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"southbound/shared/fault"
 )
-
-// Schemas holds the schemas of one provider, in the form in which they are cached.
-type Schemas struct {
-	Provider    Schema            `json:"provider"`
-	Resources   map[string]Schema `json:"resources"`
-	DataSources map[string]Schema `json:"data_sources"`
-}
-
-// Schema describes the attributes of a resource, of a data source or of a provider.
-type Schema struct {
-	Version int64 `json:"version,omitempty"` // of the stored state
-	Block   Block `json:"block"`
-}
-
-// Block is a set of attributes and of nested blocks.
-type Block struct {
-	Attributes         []Attribute   `json:"attributes,omitempty"`
-	Blocks             []NestedBlock `json:"blocks,omitempty"`
-	Description        string        `json:"description,omitempty"`
-	Markdown           bool          `json:"markdown,omitempty"` // the description is Markdown
-	Deprecated         bool          `json:"deprecated,omitempty"`
-	DeprecationMessage string        `json:"deprecation_message,omitempty"`
-}
-
-// Attribute is one attribute. Either Type or Nested is set.
-type Attribute struct {
-	Name               string          `json:"name"`
-	Type               json.RawMessage `json:"type,omitempty"` // "string", ["list","string"], ...
-	Nested             *Object         `json:"nested,omitempty"`
-	Description        string          `json:"description,omitempty"`
-	Markdown           bool            `json:"markdown,omitempty"` // the description is Markdown
-	Required           bool            `json:"required,omitempty"`
-	Optional           bool            `json:"optional,omitempty"`
-	Computed           bool            `json:"computed,omitempty"`
-	Sensitive          bool            `json:"sensitive,omitempty"`
-	WriteOnly          bool            `json:"write_only,omitempty"`
-	Deprecated         bool            `json:"deprecated,omitempty"`
-	DeprecationMessage string          `json:"deprecation_message,omitempty"`
-}
-
-// Object is the type of nested attributes. Its nesting is never Group.
-type Object struct {
-	Attributes []Attribute `json:"attributes"`
-	Nesting    Nesting     `json:"nesting"`
-}
-
-// NestedBlock is a block within a block.
-type NestedBlock struct {
-	Name     string  `json:"name"`
-	Block    Block   `json:"block"`
-	Nesting  Nesting `json:"nesting"`
-	MinItems int64   `json:"min_items,omitempty"`
-	MaxItems int64   `json:"max_items,omitempty"` // 0: no limit
-}
-
-// Nesting states how nested blocks or attributes are collected.
-type Nesting int
-
-// The nestings, with the numbers of the protocol.
-const (
-	Single Nesting = 1
-	List   Nesting = 2
-	Set    Nesting = 3
-	Map    Nesting = 4
-	Group  Nesting = 5 // a single block that is never null
-)
-
-// ParseSchemas reads schemas in the form that json.Marshal writes. It returns Damaged for text in
-// another form. It does not compile the schemas: one bad type does not make the others unusable.
-func ParseSchemas(text []byte) (*Schemas, error) {
-	out := new(Schemas)
-	if err := json.Unmarshal(text, out); err != nil {
-		return nil, fault.Wrap(fault.Damaged, "read schemas of a provider", err)
-	}
-	return out, nil
-}
 
 // ParseType reads a type in the JSON form of the protocol, such as ["list","string"]. It returns
 // Unsupported for a type that no attribute can have.

@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"southbound/shared/fault"
+	"southbound/shared/tf/wire"
 )
 
 // The limits of a schema, far above those of real providers.
@@ -32,9 +33,9 @@ type object struct {
 // field is an attribute or a nested block of an object.
 type field struct {
 	name      string
-	ty        cty.Type // of the whole field
-	of        *object  // nil for an attribute with a plain type
-	nesting   Nesting  // 0 if of is nil
+	ty        cty.Type     // of the whole field
+	of        *object      // nil for an attribute with a plain type
+	nesting   wire.Nesting // 0 if of is nil
 	block     bool
 	required  bool
 	optional  bool
@@ -46,7 +47,7 @@ type field struct {
 
 // Compile compiles a schema. It returns Unsupported if a resource of the schema cannot be
 // represented, with the path of the attribute or block.
-func Compile(s *Schema) (*Type, error) {
+func Compile(s *wire.Schema) (*Type, error) {
 	c := &compiler{}
 	root, err := c.block(&s.Block, "", 0)
 	if err != nil {
@@ -68,7 +69,7 @@ func (c *compiler) bad(path, format string, args ...any) error {
 		WithHint("use another version of the provider")
 }
 
-func (c *compiler) block(b *Block, path string, depth int) (*object, error) {
+func (c *compiler) block(b *wire.Block, path string, depth int) (*object, error) {
 	o, err := c.attributes(b.Attributes, path, depth)
 	if err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func (c *compiler) block(b *Block, path string, depth int) (*object, error) {
 		}
 		f := &field{name: n.Name, of: of, nesting: n.Nesting, block: true, min: clamp(n.MinItems),
 			max: clamp(n.MaxItems)}
-		if n.Nesting == Group {
+		if n.Nesting == wire.NestingGroup {
 			f.ty = of.ty
 		} else if f.ty, err = c.nest(of, n.Nesting, at); err != nil {
 			return nil, err
@@ -96,7 +97,7 @@ func (c *compiler) block(b *Block, path string, depth int) (*object, error) {
 
 func clamp(n int64) int { return int(max(0, min(n, 1<<31-1))) }
 
-func (c *compiler) attributes(list []Attribute, path string, depth int) (*object, error) {
+func (c *compiler) attributes(list []wire.Attribute, path string, depth int) (*object, error) {
 	if depth > maxDepth {
 		return nil, c.bad(path, "it has more than %d levels", maxDepth)
 	}
@@ -129,18 +130,18 @@ func (c *compiler) attributes(list []Attribute, path string, depth int) (*object
 }
 
 // nest returns the type of a collection of objects.
-func (c *compiler) nest(of *object, nesting Nesting, path string) (cty.Type, error) {
-	if nesting != Single && of.ty.HasDynamicTypes() {
+func (c *compiler) nest(of *object, nesting wire.Nesting, path string) (cty.Type, error) {
+	if nesting != wire.NestingSingle && of.ty.HasDynamicTypes() {
 		return cty.NilType, c.bad(path, "it is a collection of objects with values of any type")
 	}
 	switch nesting {
-	case Single:
+	case wire.NestingSingle:
 		return of.ty, nil
-	case List:
+	case wire.NestingList:
 		return cty.List(of.ty), nil
-	case Set:
+	case wire.NestingSet:
 		return cty.Set(of.ty), nil
-	case Map:
+	case wire.NestingMap:
 		return cty.Map(of.ty), nil
 	}
 	return cty.NilType, c.bad(path, "the nesting %d is not known", nesting)

@@ -13,6 +13,7 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
+	"southbound/shared/tf/wire"
 )
 
 // role is a schema with each way to nest.
@@ -51,7 +52,7 @@ const role = `{"version":2,"block":{"attributes":[
 
 func compiled(t testing.TB, text string) *Type {
 	t.Helper()
-	var s Schema
+	var s wire.Schema
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +278,7 @@ func TestCompileRejects(t *testing.T) {
 		"/a: the name occurs twice":          `{"block":{"attributes":[{"name":"a","type":"string"},{"name":"a","type":"string"}]}}`,
 		"/b: it is a collection of objects":  `{"block":{"blocks":[{"name":"b","nesting":2,"block":{"attributes":[{"name":"a","type":"dynamic"}]}}]}}`,
 	} {
-		var s Schema
+		var s wire.Schema
 		if err := json.Unmarshal([]byte(text), &s); err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,12 @@
 // docs/design/terraform.md.
 package wire
 
+import (
+	"encoding/json"
+
+	"southbound/shared/fault"
+)
+
 // Protocol is the version of the protocol that a provider speaks.
 type Protocol int
 
@@ -19,71 +25,71 @@ type DynamicValue struct {
 	JSON    []byte
 }
 
-// Schemas holds the schemas of a provider.
+// Schemas holds the schemas of a provider. Their JSON is the form in which they are cached.
 type Schemas struct {
-	Provider     Schema
-	ProviderMeta *Schema           // nil: none
-	Resources    map[string]Schema // by the provider's name of the type, such as "random_pet"
-	DataSources  map[string]Schema
-	Ephemeral    map[string]Schema
-	Lists        map[string]Schema
-	Functions    []string // names only, sorted
-	Capabilities Capabilities
+	Provider     Schema            `json:"provider"`
+	ProviderMeta *Schema           `json:"provider_meta,omitempty"` // nil: none
+	Resources    map[string]Schema `json:"resources"`               // by the provider's name of the type, such as "random_pet"
+	DataSources  map[string]Schema `json:"data_sources"`
+	Ephemeral    map[string]Schema `json:"ephemeral,omitempty"`
+	Lists        map[string]Schema `json:"lists,omitempty"`
+	Functions    []string          `json:"functions,omitempty"` // names only, sorted
+	Capabilities Capabilities      `json:"capabilities,omitzero"`
 }
 
 // Capabilities are the optional features of a provider.
 type Capabilities struct {
-	PlanDestroy    bool // the provider expects a plan before a delete
-	SchemaOptional bool // the provider serves calls before it was asked for its schemas
-	MoveState      bool // the provider implements MoveResourceState
-	GenerateConfig bool // the provider implements GenerateResourceConfig
+	PlanDestroy    bool `json:"plan_destroy,omitempty"`    // the provider expects a plan before a delete
+	SchemaOptional bool `json:"schema_optional,omitempty"` // the provider serves calls before it was asked for its schemas
+	MoveState      bool `json:"move_state,omitempty"`      // the provider implements MoveResourceState
+	GenerateConfig bool `json:"generate_config,omitempty"` // the provider implements GenerateResourceConfig
 }
 
 // Schema describes a configuration: of a provider, a resource type or a data source.
 type Schema struct {
-	Version int64 // of the stored state
-	Block   Block
+	Version int64 `json:"version,omitempty"` // of the stored state
+	Block   Block `json:"block"`
 }
 
 // Block is a group of attributes and nested blocks.
 type Block struct {
-	Attributes         []Attribute
-	Blocks             []NestedBlock
-	Description        string
-	Markdown           bool // the description is Markdown, else plain text
-	Deprecated         bool
-	DeprecationMessage string
+	Attributes         []Attribute   `json:"attributes,omitempty"`
+	Blocks             []NestedBlock `json:"blocks,omitempty"`
+	Description        string        `json:"description,omitempty"`
+	Markdown           bool          `json:"markdown,omitempty"` // the description is Markdown, else plain text
+	Deprecated         bool          `json:"deprecated,omitempty"`
+	DeprecationMessage string        `json:"deprecation_message,omitempty"`
 }
 
 // Attribute is one attribute. Exactly one of Type and Nested is set.
 type Attribute struct {
-	Name               string
-	Type               []byte  // the type as JSON, such as "string" in quotes or ["list","string"]
-	Nested             *Object // nested attributes, which only version 6 has; nil: none
-	Description        string
-	Markdown           bool // the description is Markdown, else plain text
-	Required           bool
-	Optional           bool
-	Computed           bool
-	Sensitive          bool
-	WriteOnly          bool
-	Deprecated         bool
-	DeprecationMessage string
+	Name               string          `json:"name"`
+	Type               json.RawMessage `json:"type,omitempty"`   // such as "string" in quotes or ["list","string"]
+	Nested             *Object         `json:"nested,omitempty"` // nested attributes, which only version 6 has; nil: none
+	Description        string          `json:"description,omitempty"`
+	Markdown           bool            `json:"markdown,omitempty"` // the description is Markdown, else plain text
+	Required           bool            `json:"required,omitempty"`
+	Optional           bool            `json:"optional,omitempty"`
+	Computed           bool            `json:"computed,omitempty"`
+	Sensitive          bool            `json:"sensitive,omitempty"`
+	WriteOnly          bool            `json:"write_only,omitempty"`
+	Deprecated         bool            `json:"deprecated,omitempty"`
+	DeprecationMessage string          `json:"deprecation_message,omitempty"`
 }
 
 // Object is the type of nested attributes.
 type Object struct {
-	Attributes []Attribute
-	Nesting    Nesting // never NestingGroup
+	Attributes []Attribute `json:"attributes"`
+	Nesting    Nesting     `json:"nesting"` // never NestingGroup
 }
 
 // NestedBlock is a block that a block contains.
 type NestedBlock struct {
-	Name     string
-	Block    Block
-	Nesting  Nesting
-	MinItems int64
-	MaxItems int64 // 0: no limit
+	Name     string  `json:"name"`
+	Block    Block   `json:"block"`
+	Nesting  Nesting `json:"nesting"`
+	MinItems int64   `json:"min_items,omitempty"`
+	MaxItems int64   `json:"max_items,omitempty"` // 0: no limit
 }
 
 // Nesting states how nested blocks and attributes are collected.
@@ -151,6 +157,16 @@ type IdentityAttribute struct {
 	RequiredForImport bool
 	OptionalForImport bool
 	Description       string
+}
+
+// ParseSchemas reads schemas in the form that json.Marshal writes. It returns Damaged for text in
+// another form. It does not interpret types: one bad type does not make the others unusable.
+func ParseSchemas(text []byte) (*Schemas, error) {
+	out := new(Schemas)
+	if err := json.Unmarshal(text, out); err != nil {
+		return nil, fault.Wrap(fault.Damaged, "read schemas of a provider", err)
+	}
+	return out, nil
 }
 
 // Absent reports whether there is no value at all, which differs from a null value.
