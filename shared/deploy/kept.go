@@ -50,6 +50,9 @@ func (e *Engine) ImportKept(
 	}
 	k := state.Kept{ID: id, Sealed: sealed}
 	err = e.inLane(ctx, env, id, func(c *state.Commit) error {
+		if _, err := e.Row(ctx, env, id); err != nil {
+			return err // a run that had the lane has purged it
+		}
 		before, err := e.State.Kept(ctx, env, []resource.ID{id})
 		if err != nil {
 			return fault.Wrap(fault.Unknown, what, err)

@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -127,5 +128,40 @@ func TestKeptOfABusyLane(t *testing.T) {
 	row = must(r.e.Row(t.Context(), "e", one.ID))(t)
 	if left := r.keptOf(one.ID); len(left) != 0 || !row.PossiblyChanged {
 		t.Errorf("left %v, possibly changed: %t", left, row.PossiblyChanged)
+	}
+}
+
+// opening calls meanwhile when a state is opened, which an import does before it has the lane.
+type opening struct {
+	state.Sealer
+	meanwhile func()
+}
+
+// Open implements state.Sealer.
+func (o opening) Open(
+	ctx context.Context, env string, id resource.ID, sealed []byte,
+) ([]byte, error) {
+	o.meanwhile()
+	return o.Sealer.Open(ctx, env, id, sealed)
+}
+
+// TestImportKeptOfAPurgedResource pins that no state is stored for a resource that a run purges while
+// an import waits for the lane.
+func TestImportKeptOfAPurgedResource(t *testing.T) {
+	t.Parallel()
+	r, _ := keptRig(t)
+	one := labelled("a", "one", "x")
+	one.PurgeOnDelete = true
+	r.export(deploy.Export{Model: modelOf(one, labelled("a", "other", "y"))})
+	r.drain()
+	before := must(r.e.Kept(t.Context(), "e", one.ID))(t)
+	config := r.e.Config
+	config.Sealer = opening{r.e.Sealer, func() {
+		r.export(deploy.Export{Model: modelOf(labelled("a", "other", "y"))})
+		r.drain()
+	}}
+	_, _, err := deploy.New(config).ImportKept(t.Context(), "e", one.ID, before.Sealed, "")
+	if left := r.keptOf(one.ID); !fault.Is(err, fault.NotFound) || len(left) != 0 {
+		t.Errorf("%v; left %v", err, left)
 	}
 }
