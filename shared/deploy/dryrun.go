@@ -284,7 +284,7 @@ func (d *dryRunner) readLimit(rows []*state.Row) time.Duration {
 	for _, r := range rows {
 		var res *resource.Resource
 		if _, asks := provider.As[provider.Timeouter](d.e.Handlers[r.ID.Type()]); asks ||
-			run.Declared(r) {
+			run.Declared(d.runs, r) {
 			res, _ = resource.Decode(r.Body)
 		}
 		each[r.ID.Type()] = max(each[r.ID.Type()], d.runs.CallLimit(r, res))
@@ -325,7 +325,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *run.Session,
 			// These resources use a different handler than the one of this program.
 			group += " " + model.CodeAttribute
 		}
-		if run.Declared(row) {
+		if run.Declared(d.runs, row) {
 			group += " " + run.DeclarationOf(r.Intent())
 		}
 		byType[group] = append(byType[group], r)

@@ -24,7 +24,7 @@ func (d *dryRunner) reloads(
 	ids := slices.Collect(maps.Keys(rows))
 	if !slices.ContainsFunc(ids, func(id resource.ID) bool {
 		_, reloads := provider.As[provider.Reloader](d.e.Handlers[id.Type()])
-		return reloads || run.Declared(rows[id])
+		return reloads || run.Declared(d.runs, rows[id])
 	}) {
 		return nil
 	}

@@ -135,8 +135,8 @@ func decides(g *version.Graph, group, rest []*claim) bool {
 }
 
 // group returns the first rows of rest that can run as one group. If the handler runs several
-// resources per call, the group has the rows of one generation, one type and one declaration of it. Otherwise it has a
-// single row, so that each result is committed soon.
+// resources per call, the group has the rows of one generation, one type and one declaration of it.
+// Otherwise it has a single row, so that each result is committed soon.
 func (b *batch) group(rest []*claim) []*claim {
 	typ := rest[0].row.ID.Type()
 	if !b.Runs.Batches(rest[0].row, rest[0].res) {

@@ -60,7 +60,7 @@ func coded(row *state.Row, res *resource.Resource) bool {
 // the declaration of its type was not read yet. res is the intent of the row; nil: it is decoded if
 // that is needed.
 func (n *Runner) ownHandler(row *state.Row, res *resource.Resource) provider.Handler {
-	if Declared(row) {
+	if Declared(n, row) {
 		typ, known := declaredOf(n, row, res)
 		if !known {
 			return nil
@@ -80,5 +80,5 @@ func (n *Runner) ownHandler(row *state.Row, res *resource.Resource) provider.Han
 func (n *Runner) ReportsFacts(row *state.Row) bool {
 	h := n.ownHandler(row, nil)
 	_, facts := provider.As[provider.FactReader](h)
-	return facts || Coded(row) || h == nil && Declared(row)
+	return facts || Coded(row) || h == nil && Declared(n, row)
 }

@@ -15,9 +15,10 @@ import (
 )
 
 // Declared reports whether a row is of a resource that names the declaration of its type, without
-// decoding the row.
-func Declared(row *state.Row) bool {
-	return bytes.Contains(row.Body, []byte(`"`+model.TypeAttribute+`":{"file":"`))
+// decoding the row. No type of the program is one of a declaration, whatever names its values have.
+func Declared(n *Runner, row *state.Row) bool {
+	return n.Handlers[row.ID.Type()] == nil &&
+		bytes.Contains(row.Body, []byte(`"`+model.TypeAttribute+`":{"file":"`))
 }
 
 // DeclarationOf returns the hash of the declaration that a resource names; "": it names none.
@@ -39,7 +40,7 @@ type loaded struct {
 func loadDeclarations(ctx context.Context, n *Runner, rows []Wanted) map[string]loaded {
 	var out map[string]loaded
 	for _, w := range rows {
-		if !Declared(w.Row) {
+		if !Declared(n, w.Row) {
 			continue
 		}
 		res := w.Known

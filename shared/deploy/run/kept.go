@@ -221,7 +221,7 @@ func (h *host) storeKept(ctx context.Context, next state.Kept, plain state.Plain
 func KeepsState(n *Runner, row *state.Row) bool {
 	h := n.ownHandler(row, nil)
 	_, ok := provider.As[provider.Keeper](h)
-	return ok || h == nil && Declared(row)
+	return ok || h == nil && Declared(n, row)
 }
 
 // Follow returns the commit's part for a row whose thing had earlier ids: the state to write under

@@ -119,7 +119,7 @@ func (n *Runner) CallLimit(row *state.Row, res *resource.Resource) time.Duration
 		return d
 	}
 	typ, known := n.Types.Type(row.ID.Type())
-	if Declared(row) {
+	if Declared(n, row) {
 		if typ, known = declaredOf(n, row, res); !known {
 			return model.CodeTimeout // a run reads the declaration, and prolongs the lease
 		}
