@@ -30,8 +30,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// What the functions are given and must do with, in megabytes: less than the template says. An idle
-// machine needs a fifth less; on a busy one the collector is late.
+// The memory of the functions in this test, in megabytes: less than that of the template. On an idle
+// machine a fifth less is enough; on a busy one the collector is late.
 const (
 	exportMemory  = "640"
 	handlerMemory = "320"

@@ -14,8 +14,8 @@ import (
 type Bridge struct {
 	// Name is the first part of the names: "tf" for tf::postgresql::Role. Small letters and digits.
 	Name string
-	// Handler returns the handler of a type, from its declaration; Metadata says what the author of
-	// the declaration passes to it. An error is the reason why the bridge cannot serve the type, and
+	// Handler returns the handler of a type, from its declaration; Metadata has the data of the
+	// author of the declaration for it. An error is the reason why the bridge cannot serve the type, and
 	// makes the resource unavailable. It is called for every run, by several goroutines, so it must
 	// be cheap, and return handlers that share their state. The handler must not be a Generator; its
 	// other optional interfaces work as those of any handler.

@@ -266,8 +266,7 @@ func (c *Context) Fact(name string, value any) {
 }
 
 // Known returns a fact of the resource, "" if there is none. A value that is no text is returned as
-// JSON. The fact was recorded by this run, or
-// by an earlier run if the handler remembers it.
+// JSON. The fact was recorded by this run, or by an earlier run if the handler remembers it.
 func (c *Context) Known(name string) string {
 	if c.run == nil {
 		return ""

@@ -19,6 +19,6 @@ type Operator interface {
 	// ImportState replaces the kept state of a resource by an exported one. It returns Invalid for a
 	// state of another resource or environment.
 	ImportState(ctx context.Context, env string, id resource.ID, s Sealed) (Imported, error)
-	// ForgetState removes the kept state of a resource, and describes what was removed.
+	// ForgetState removes the kept state of a resource, and describes the removed state.
 	ForgetState(ctx context.Context, env string, id resource.ID) (Kept, error)
 }

@@ -1,5 +1,5 @@
-// Package states serves the states that handlers keep of resources: what is known of a state without
-// opening it, its sealed bytes, and repair by hand. See docs/design/kept.md.
+// Package states serves the states that handlers keep of resources: the description of a sealed
+// state, its sealed bytes, and repair by hand. See docs/design/kept.md.
 package states
 
 import (

@@ -91,8 +91,8 @@ func Emptied(ids []resource.ID) error {
 	return &fault.Error{Kind: fault.Refused, Err: each(ids, what),
 		Message: fmt.Sprintf("the export describes no resource, and %s %s; nothing was done",
 			counted(ids), what),
-		Hint: fmt.Sprintf("add --allow-delete %[1]d to delete them, or \"limits\": {\"delete\": %[1]d} to the request",
-			len(ids))}
+		Hint: fmt.Sprintf("add --allow-delete %[1]d to delete them, or \"limits\": {\"delete\": %[1]d} to "+
+			"the request", len(ids))}
 }
 
 // each returns a problem for each of ids.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
-	"southbound/shared/tf/wire"
 )
 
 // Changes are the differences between a prior state and the planned one, as paths in the order of
@@ -53,8 +52,7 @@ func (c *Changes) field(f *field, at cty.Path, prior, planned, config cty.Value)
 	case !planned.IsKnown() && config.IsNull():
 		c.Computed = append(c.Computed, at)
 	case f.emptyBlock(prior) && f.emptyBlock(planned):
-	case f.of != nil && (f.nesting == wire.NestingSingle || f.nesting == wire.NestingGroup) && planned.IsKnown() &&
-		!planned.IsNull() && !prior.IsNull():
+	case f.of != nil && f.one() && planned.IsKnown() && !planned.IsNull() && !prior.IsNull():
 		c.object(f.of, at, prior, planned, config)
 	case f.ty.IsListType(), f.ty.IsMapType():
 		c.elements(f, at, prior, planned, config)

@@ -40,7 +40,7 @@ func (o *object) normalize(v cty.Value) cty.Value {
 		case !f.block || !in.IsKnown():
 		case in.IsNull():
 			in = f.absent()
-		case f.nesting == wire.NestingSingle, f.nesting == wire.NestingGroup:
+		case f.one():
 			in = f.of.normalize(in)
 		default:
 			in = f.each(in, f.of.normalize)
@@ -127,7 +127,7 @@ const (
 // not compared: a provider may combine parts of a prior element with parts of a configured one.
 func (c *checker) nested(f *field, at cty.Path, prior, config, planned cty.Value) {
 	switch {
-	case f.nesting == wire.NestingSingle, f.nesting == wire.NestingGroup:
+	case f.one():
 		c.planned(f.of, at, prior, config, planned)
 		return
 	case f.nesting == wire.NestingSet && f.block:

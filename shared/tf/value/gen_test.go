@@ -79,7 +79,7 @@ func (g gen) field(f *field, s style) cty.Value {
 		return cty.UnknownVal(f.ty)
 	case f.of == nil:
 		return g.plain(f.ty)
-	case f.nesting == wire.NestingSingle, f.nesting == wire.NestingGroup:
+	case f.one():
 		return g.object(f.of, s)
 	}
 	elements := make([]cty.Value, g.IntN(4))
@@ -141,7 +141,7 @@ func (g gen) mutate(o *object, v, other cty.Value) cty.Value {
 	for _, name := range o.names {
 		f, a, b := o.fields[name], v.GetAttr(name), other.GetAttr(name)
 		switch {
-		case f.of != nil && (f.nesting == wire.NestingSingle || f.nesting == wire.NestingGroup) && g.IntN(3) > 0:
+		case f.of != nil && f.one() && g.IntN(3) > 0:
 			out[name] = g.mutate(f.of, a, b)
 		case f.nesting == wire.NestingList && g.IntN(4) > 0 && !a.IsNull() && a.IsKnown() && a.LengthInt() > 0,
 			f.nesting == wire.NestingSet && g.IntN(4) > 0 && !a.IsNull() && a.IsKnown() && a.LengthInt() > 0:
@@ -170,7 +170,7 @@ func (g gen) asConfig(o *object, v cty.Value) cty.Value {
 		case !f.block && f.computed && (!f.optional || g.IntN(2) == 0):
 			in = cty.NullVal(f.ty)
 		case f.of == nil || in.IsNull() || !in.IsKnown():
-		case f.nesting == wire.NestingSingle || f.nesting == wire.NestingGroup:
+		case f.one():
 			in = g.asConfig(f.of, in)
 		default:
 			in = f.each(in, func(e cty.Value) cty.Value { return g.asConfig(f.of, e) })

@@ -26,7 +26,7 @@ func (o *object) attributes(v cty.Value) map[string]any {
 		case in.IsNull(), !in.IsKnown(), f.emptyBlock(in):
 		case f.of == nil:
 			out[name] = Plain(in)
-		case f.nesting == wire.NestingSingle, f.nesting == wire.NestingGroup:
+		case f.one():
 			out[name] = f.of.attributes(in)
 		default:
 			out[name] = f.objects(in)

@@ -63,7 +63,7 @@ func (o *object) find(at cty.Path, v cty.Value, selected func(*field) bool) []ct
 		case selected(f):
 			out = append(out, path)
 		case f.of == nil || !in.IsKnown():
-		case f.nesting == wire.NestingSingle || f.nesting == wire.NestingGroup:
+		case f.one():
 			out = append(out, f.of.find(path, in, selected)...)
 		default:
 			out = append(out, f.findIn(path, in, selected)...)

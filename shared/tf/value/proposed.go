@@ -170,7 +170,7 @@ func (f *field) from(prior, config cty.Value) bool {
 		return false
 	case f.of == nil:
 		return f.computed && config.IsNull()
-	case f.nesting == wire.NestingSingle, f.nesting == wire.NestingGroup:
+	case f.one():
 		return f.of.from(prior, config)
 	case prior.IsNull(), prior.LengthInt() == 0:
 		return true
@@ -211,7 +211,7 @@ func (f *field) configured(v cty.Value) bool {
 	if v.IsNull() || !v.IsKnown() || f.of == nil {
 		return false
 	}
-	if f.nesting == wire.NestingSingle || f.nesting == wire.NestingGroup {
+	if f.one() {
 		return f.of.configured(v)
 	}
 	for _, e := range v.Elements() {

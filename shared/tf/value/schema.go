@@ -1,6 +1,6 @@
-// Package value holds the values of resources of Terraform providers: their types, which it compiles
-// from the schemas of package wire, their encodings, the proposed state of a plan, and the differences
-// between two states.
+// Package value holds the values of resources of Terraform providers: their types, compiled from the
+// schemas of package wire, their encodings, the proposed state of a plan, and the differences between
+// two states.
 //
 // It makes no calls, and does not know the engine. See docs/design/terraform.md.
 package value

@@ -45,6 +45,11 @@ type field struct {
 	min, max  int // number of nested blocks; max 0: no limit
 }
 
+// one reports whether a block or nested attributes are one object, and no collection of objects.
+func (f *field) one() bool {
+	return f.nesting == wire.NestingSingle || f.nesting == wire.NestingGroup
+}
+
 // Compile compiles a schema. It returns Unsupported if a resource of the schema cannot be
 // represented, with the path of the attribute or block.
 func Compile(s *wire.Schema) (*Type, error) {

@@ -62,7 +62,7 @@ type Apply struct {
 }
 
 // ApplyAnswer is the answer to Apply. State may be set although Diagnostics has an error: it is
-// then the state of what was made before the error.
+// then the state of the objects that were made before the error.
 type ApplyAnswer struct {
 	State       DynamicValue
 	Private     []byte

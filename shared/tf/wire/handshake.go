@@ -29,7 +29,7 @@ func Environment() []string {
 	}
 }
 
-// Handshake is the first line that a provider prints: where it listens, and what it speaks.
+// Handshake is the first line that a provider prints: the address on which it listens, and its protocol.
 type Handshake struct {
 	Protocol Protocol
 	Socket   string // absolute path of a Unix socket
