@@ -31,10 +31,13 @@ const (
 
 // The members of the metadata of a type. Attributes holds the schema's names of those attributes
 // that have another name here, and Deprecated the messages of deprecated attributes; the message of
-// the type itself is that of the attribute "".
+// the type itself is that of the attribute "". A program of the version is run only if its package has
+// one of the hashes.
 const (
 	MetaType       = "terraform"
 	MetaProvider   = "terraform_provider"
+	MetaVersion    = "terraform_version"
+	MetaHashes     = "terraform_hashes"
 	MetaData       = "terraform_data"
 	MetaAttributes = "terraform_attributes"
 	MetaDeprecated = "terraform_deprecated"
@@ -44,6 +47,8 @@ const (
 type Origin struct {
 	Local   string // the name by which documents use the provider, such as postgresql
 	Address string // such as registry.opentofu.org/cyrilgdn/postgresql
+	Version string
+	Hashes  []string // of the package, for all platforms, as the lock has them
 }
 
 // Types returns the types of all resources and data sources of a provider, sorted by name, and a
@@ -198,6 +203,16 @@ func (b *builder) order() {
 
 func (b *builder) metadata() map[string]any {
 	out := map[string]any{MetaType: b.theirs, MetaProvider: b.from.Address}
+	if b.from.Version != "" {
+		out[MetaVersion] = b.from.Version
+	}
+	if len(b.from.Hashes) > 0 {
+		hashes := make([]any, len(b.from.Hashes))
+		for i, h := range b.from.Hashes {
+			hashes[i] = h
+		}
+		out[MetaHashes] = hashes
+	}
 	if b.data {
 		out[MetaData] = true
 	}

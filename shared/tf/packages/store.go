@@ -254,7 +254,7 @@ func (s *Store) Find(ctx context.Context, a Address, version, platform string) (
 	}
 	if _, err := os.Stat(s.home(p)); err != nil {
 		return nil, fault.New(fault.NotFound, "find provider", "%s %s for %s is not installed", a, version,
-			platform).WithHint("install the providers of the lock")
+			platform).WithHint("run `southbound provider install`")
 	}
 	return inspect(ctx, p, s.home(p))
 }

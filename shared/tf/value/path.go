@@ -49,6 +49,12 @@ func (t *Type) WriteOnly(v cty.Value) []cty.Path {
 	return t.root.find(nil, v, func(f *field) bool { return f.writeOnly })
 }
 
+// IsWriteOnly reports whether the schema declares an attribute of the resource write-only.
+func (t *Type) IsWriteOnly(name string) bool {
+	f := t.root.fields[name]
+	return f != nil && f.writeOnly
+}
+
 // find returns the paths in v of the fields that are selected.
 func (o *object) find(at cty.Path, v cty.Value, selected func(*field) bool) []cty.Path {
 	if v.IsNull() || !v.IsKnown() {

@@ -34,7 +34,10 @@ type Schemas struct {
 	Ephemeral    map[string]Schema `json:"ephemeral,omitempty"`
 	Lists        map[string]Schema `json:"lists,omitempty"`
 	Functions    []string          `json:"functions,omitempty"` // names only, sorted
-	Capabilities Capabilities      `json:"capabilities,omitzero"`
+	// Identities are the identities of the resource types that have one. They come from a call of their
+	// own: Client.Schemas leaves them out.
+	Identities   map[string]IdentitySchema `json:"identities,omitempty"`
+	Capabilities Capabilities              `json:"capabilities,omitzero"`
 }
 
 // Capabilities are the optional features of a provider.
@@ -146,17 +149,39 @@ const (
 
 // IdentitySchema describes the identity of a resource type, by which it can be imported.
 type IdentitySchema struct {
-	Version    int64
-	Attributes []IdentityAttribute
+	Version    int64               `json:"version,omitempty"`
+	Attributes []IdentityAttribute `json:"attributes"`
 }
 
 // IdentityAttribute is one attribute of an identity.
 type IdentityAttribute struct {
-	Name              string
-	Type              []byte // as Attribute.Type
-	RequiredForImport bool
-	OptionalForImport bool
-	Description       string
+	Name              string          `json:"name"`
+	Type              json.RawMessage `json:"type"` // as Attribute.Type
+	RequiredForImport bool            `json:"required_for_import,omitempty"`
+	OptionalForImport bool            `json:"optional_for_import,omitempty"`
+	Description       string          `json:"description,omitempty"`
+}
+
+// Schema returns the schema of the values of an identity. All its attributes are optional.
+func (s *IdentitySchema) Schema() Schema {
+	out := Schema{Version: s.Version}
+	for i := range s.Attributes {
+		a := &s.Attributes[i]
+		out.Block.Attributes = append(out.Block.Attributes,
+			Attribute{Name: a.Name, Type: a.Type, Optional: true})
+	}
+	return out
+}
+
+// ForImport returns the names of the attributes that an import requires.
+func (s *IdentitySchema) ForImport() []string {
+	var out []string
+	for i := range s.Attributes {
+		if a := &s.Attributes[i]; a.RequiredForImport {
+			out = append(out, a.Name)
+		}
+	}
+	return out
 }
 
 // ParseSchemas reads schemas in the form that json.Marshal writes. It returns Damaged for text in
