@@ -308,7 +308,7 @@ func TestSigned(t *testing.T) {
 	if _, err := c.Progress(context.Background(), "e"); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.Known(context.Background(), "e", "x"); err != nil {
+	if _, _, err := c.Known(context.Background(), "e", "x", nil); err != nil {
 		t.Fatal(err)
 	}
 	if asked.Load() != 3 || plain.Load() != 0 {

@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -148,12 +150,26 @@ func TestExport(t *testing.T) {
 		again.Changed != 0 || after != before {
 		t.Errorf("again: %+v, %v; %d files sent, then %d", again, err, before, after)
 	}
-	if known, ok, err := c.Known(ctx, "e", "of 300"); err != nil || !ok || known.Version != 1 ||
+	if known, ok, err := c.Known(ctx, "e", "of 300", nil); err != nil || !ok || known.Version != 1 ||
 		known.Resources != 322 {
 		t.Errorf("known: %+v, %v, %v", known, ok, err)
 	}
-	if _, ok, err := c.Known(ctx, "e", "of 301"); err != nil || ok {
+	if _, ok, err := c.Known(ctx, "e", "of 301", nil); err != nil || ok {
 		t.Errorf("other inputs are known: %v", err)
+	}
+	// a file of the version that declares a type, and a client that names it
+	lost := slices.Sorted(maps.Keys(x.Model.Files))[:1]
+	if err := w.home.Files().Delete(ctx, lost); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := c.Known(ctx, "e", "of 300", lost); err != nil || ok {
+		t.Errorf("inputs are known while a declaration is lost: %v", err)
+	}
+	if again, err := c.Export(ctx, "e", x, nil); err != nil || again.New || again.FilesUploaded != 1 {
+		t.Errorf("a lost file is stored again: %+v, %v", again, err)
+	}
+	if _, ok, err := c.Known(ctx, "e", "of 300", lost); err != nil || !ok {
+		t.Errorf("inputs are not known: %v", err)
 	}
 	for h, b := range x.Model.Files {
 		f, err := w.home.Files().Open(ctx, h)

@@ -179,6 +179,46 @@ func TestLostDeclaration(t *testing.T) {
 	r.wantThing(state.StatusDeployed)
 }
 
+// TestKnownAsksForDeclarations holds that an unchanged export is not skipped while a declaration that
+// its version needs is lost, in a home whose files can be damaged and in one whose cannot.
+func TestKnownAsksForDeclarations(t *testing.T) {
+	t.Parallel()
+	f, _ := declaration("one")
+	unused, _ := declaration("two")
+	for name, hide := range map[string]bool{"verified": false, "looked up": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			if hide {
+				r.e.Files = struct{ state.Files }{r.e.Files}
+			}
+			export := func() deploy.Exported {
+				m := declaredModel("one")
+				m.Fingerprint = "f"
+				return r.export(deploy.Export{Model: m})
+			}
+			known := func(want bool, hashes ...string) {
+				t.Helper()
+				if _, got, err := r.e.Known(t.Context(), "e", "f", hashes); got != want || err != nil {
+					t.Errorf("with %d declarations: known %v, %v", len(hashes), got, err)
+				}
+			}
+			export()
+			known(true)
+			known(true, f.Hash, unused.Hash) // a lock file may declare types that nothing uses
+			if err := r.home.Files().Delete(t.Context(), []string{f.Hash}); err != nil {
+				t.Fatal(err)
+			}
+			known(true)
+			known(false, f.Hash)
+			if out := export(); out.New || out.FilesUploaded != 1 {
+				t.Errorf("the export that stores it again: %+v", out)
+			}
+			known(true, f.Hash)
+		})
+	}
+}
+
 // TestDeclarationsRefused has the uploads that are refused, with the reason.
 func TestDeclarationsRefused(t *testing.T) {
 	t.Parallel()

@@ -219,9 +219,11 @@ func (p *Progress) Done() bool {
 
 // Known reports whether the released version was made from inputs with this fingerprint, so that
 // another export of them would change nothing. It also returns the result that such an export would
-// have.
+// have. declarations are the hashes of the files by which the caller declares types: if the version
+// has one that is no longer stored, Known returns false, since an export stores it again. Without
+// declarations, Known sends no request for them.
 func (e *Engine) Known(
-	ctx context.Context, env, fingerprint string,
+	ctx context.Context, env, fingerprint string, declarations []string,
 ) (planner.Exported, bool, error) {
 	state, err := e.State.Env(ctx, env)
 	if err != nil {
@@ -237,6 +239,10 @@ func (e *Engine) Known(
 	vs, err := e.State.Versions(ctx, env, state.Released)
 	if err != nil || len(vs) == 0 {
 		return planner.Exported{}, false, fault.Wrap(fault.Unknown, "read version", err)
+	}
+	lost, err := e.planner().LostDeclarations(ctx, &vs[0], declarations)
+	if err != nil || lost {
+		return planner.Exported{}, false, err
 	}
 	return planner.Exported{Version: state.Released, Resources: vs[0].Resources,
 		Unchanged: vs[0].Resources, Origin: vs[0].Origin}, true, nil

@@ -18,11 +18,11 @@ type Remote struct{ *client.Conn }
 
 // Known implements Home.
 func (c Remote) Known(
-	ctx context.Context, env, fingerprint string,
+	ctx context.Context, env, fingerprint string, declarations []string,
 ) (deploy.Exported, bool, error) {
 	var k KnownDone
 	err := c.CallExport(ctx, http.MethodPost, wire.EnvironmentPath(env, "exports/lookup"),
-		map[string]string{"fingerprint": fingerprint}, &k)
+		knownAsked{fingerprint, declarations}, &k)
 	if err != nil || !k.Known || k.Exported == nil {
 		return deploy.Exported{}, false, err
 	}

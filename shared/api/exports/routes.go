@@ -13,17 +13,22 @@ type bundleIn struct {
 	Body Bundle
 }
 
+// knownAsked is the request of a lookup.
+type knownAsked struct {
+	Fingerprint string `json:"fingerprint" maxLength:"200"`
+	// earlier servers reject the member, so it is left out without declarations
+	Declarations []string `json:"declarations,omitempty" maxItems:"64" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case" doc:"hashes of the files by which the client declares types: the version is not known if it has one that is no longer stored"`
+}
+
 // Routes serves exports and releases.
 func Routes(r *server.Router, s *Service) {
 	server.Register(r, http.MethodPost, server.EnvironmentPath+"/exports/lookup", "lookupExport",
 		"Compare a fingerprint of inputs with the released version",
 		func(ctx context.Context, i *struct {
 			server.InEnvironment
-			Body struct {
-				Fingerprint string `json:"fingerprint" maxLength:"200"`
-			}
+			Body knownAsked
 		}) (*server.Out[KnownDone], error) {
-			x, known, err := s.Known(ctx, i.Env, i.Body.Fingerprint)
+			x, known, err := s.Known(ctx, i.Env, i.Body.Fingerprint, i.Body.Declarations)
 			done := KnownDone{Known: known}
 			if known {
 				e := exportDone(x)

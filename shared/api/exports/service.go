@@ -17,9 +17,9 @@ import (
 
 // Known implements Home.
 func (s *Service) Known(
-	ctx context.Context, env, fingerprint string,
+	ctx context.Context, env, fingerprint string, declarations []string,
 ) (deploy.Exported, bool, error) {
-	return s.Env.Engine.Known(ctx, env, s.fingerprint(fingerprint))
+	return s.Env.Engine.Known(ctx, env, s.fingerprint(fingerprint), declarations)
 }
 
 // fingerprint combines the fingerprint of the inputs with the handlers of this home.

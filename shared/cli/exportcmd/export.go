@@ -355,7 +355,8 @@ func (e *Exporter) mayHaveLost(ctx context.Context) bool {
 func (e *Exporter) known(
 	ctx context.Context, documents string, f exportFlags,
 ) (deploy.Exported, bool, error) {
-	out, ok, err := e.Home.Known(ctx, e.Env, e.Docs.Fingerprint(documents))
+	out, ok, err := e.Home.Known(ctx, e.Env, e.Docs.Fingerprint(documents),
+		e.Docs.Lock.Hashes())
 	if !ok || err != nil {
 		return out, false, err
 	}

@@ -223,7 +223,7 @@ func (pl *Config) upload(ctx context.Context, env string, m *model.Model) (int, 
 		}
 	}
 	if len(hashes) == 0 {
-		return 0, pl.storeDeclarations(ctx, m)
+		return pl.storeDeclarations(ctx, m)
 	}
 	slices.Sort(hashes)
 	missing, err := pl.Files.Missing(ctx, hashes)
@@ -237,17 +237,18 @@ func (pl *Config) upload(ctx context.Context, env string, m *model.Model) (int, 
 	if err := pl.putFiles(ctx, blobs); err != nil {
 		return 0, err
 	}
-	return len(blobs), pl.storeDeclarations(ctx, m)
+	again, err := pl.storeDeclarations(ctx, m)
+	return len(blobs) + again, err
 }
 
-// storeDeclarations stores the declarations that come with a model and are lost: without them no
-// resource of their types can run.
-func (pl *Config) storeDeclarations(ctx context.Context, m *model.Model) error {
+// storeDeclarations stores the declarations that come with a model and are lost, and returns how many
+// were: without them no resource of their types can run.
+func (pl *Config) storeDeclarations(ctx context.Context, m *model.Model) (int, error) {
 	lost, err := pl.lostOf(ctx, slices.Collect(maps.Values(model.Declarations(m))))
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return pl.putFiles(ctx, lost)
+	return len(lost), pl.putFiles(ctx, lost)
 }
 
 func (pl *Config) putFiles(ctx context.Context, blobs []state.Blob) error {

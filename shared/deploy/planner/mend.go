@@ -99,6 +99,27 @@ func (pl *Config) Intact(ctx context.Context, stored state.Env) bool {
 	return !state.Unreadable(v.Verify(ctx, slices.Compact(hashes)))
 }
 
+// LostDeclarations reports whether a version has any of these files and it is not stored, or, where
+// files can be damaged, is stored with other bytes.
+func (pl *Config) LostDeclarations(
+	ctx context.Context, v *state.Version, hashes []string,
+) (bool, error) {
+	var of []string
+	for _, h := range hashes {
+		if slices.Contains(v.Files, h) {
+			of = append(of, h)
+		}
+	}
+	if len(of) == 0 {
+		return false, nil
+	}
+	if files, checks := pl.Files.(state.Verifier); checks {
+		return state.Unreadable(files.Verify(ctx, of)), nil
+	}
+	missing, err := pl.Files.Missing(ctx, of)
+	return len(missing) > 0, fault.Wrap(fault.Unknown, "find files", err)
+}
+
 // lostOf returns the blobs among blobs that are missing, or stored with other bytes.
 func (pl *Config) lostOf(ctx context.Context, blobs []state.Blob) ([]state.Blob, error) {
 	var out []state.Blob

@@ -77,6 +77,19 @@ func (l *Lock) Types() []*schema.Compiled {
 	return out
 }
 
+// Hashes returns the hashes of the files of declarations of a lock; none for nil.
+func (l *Lock) Hashes() []string {
+	if l == nil {
+		return nil
+	}
+	var out []string
+	for i := range l.Providers {
+		out = append(out, l.Providers[i].Declaration.Hash)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // ReadLock reads the lock file in a directory, and the files of declarations that it lists, which it
 // compiles; see Parse. Without a lock file it returns nil. It returns all problems together, as
 // diag.Problems with their places.
