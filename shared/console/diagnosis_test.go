@@ -47,6 +47,9 @@ func TestDiagnosisOfCompile(t *testing.T) {
 			Output: "port <8000>\n"},
 			[]string{"it does not compile", "compile of 2 instances, 1.5 s", "Trace of the compile",
 				"main.cf:7:3: <b>no</b>", "Output of the model", "port <8000>"}},
+		{"with texts that are gone", &inventory.Compile{DurationMS: 1530, Instances: 2, Removed: true},
+			[]string{"it does not compile", "compile of 2 instances, 1.5 s",
+				"Trace and output of this compile were removed after 30 days."}},
 		{"of an earlier program", nil, []string{"it does not compile"}},
 	} {
 		home := rejecting{w.Service, orders.Event{Version: 1, Error: true, Message: "it does not compile", Ran: c.ran}}

@@ -96,12 +96,18 @@ type compileView struct {
 	Text   string // how long it took and for how many instances; "": not known
 	Trace  string // all problems with the places that lead to them
 	Output string // what the model printed
+	Gone   string // why there is neither, although there was; "": there was none
 }
 
 func compileViewOf(c *inventory.Compile) compileView {
 	if c == nil {
 		return compileView{}
 	}
-	return compileView{Trace: c.Trace, Output: c.Output, Text: fmt.Sprintf("compile of %s, %.1f s",
+	v := compileView{Trace: c.Trace, Output: c.Output, Text: fmt.Sprintf("compile of %s, %.1f s",
 		plural(c.Instances, "instance"), float64(c.DurationMS)/1000)}
+	if c.Removed {
+		v.Gone = fmt.Sprintf("Trace and output of this compile were removed after %d days.",
+			int(inventory.CompileKept.Hours()/24))
+	}
+	return v
 }

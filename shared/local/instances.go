@@ -80,6 +80,9 @@ func putChanges(
 			return nil, err
 		}
 	}
+	if err := dropTexts(c, env, inventory.Newest(changes)); err != nil {
+		return nil, err
+	}
 	generations, err := inventory.Generations(changes, revs)
 	if err != nil {
 		return nil, err
@@ -147,14 +150,8 @@ func putInstance(c *sqlite.Conn, env string, change *inventory.Change) (int64, e
 	if have != r.Rev {
 		return 0, inventory.ErrChanged(&r)
 	}
-	for i, e := range change.Events {
-		e.Seq = events + int64(i) + 1
-		if err := query(c, "INSERT INTO instance_events (env, id, seq, body) VALUES (?, ?, ?, ?)",
-			nil,
-			env, r.ID, e.Seq, []byte(sealed(e, "instance_events", env, r.ID,
-				strconv.FormatInt(e.Seq, 10)))); err != nil {
-			return 0, err
-		}
+	if err := putEvents(c, env, r.ID, change.Events, events); err != nil {
+		return 0, err
 	}
 	if n := int64(len(change.Events)); n > 0 {
 		if err := putPending(c, env, &r, events, events+n); err != nil {
@@ -427,23 +424,6 @@ func (n *Instances) ReferredBy(ctx context.Context, env, id string) ([]string, e
 				out = append(out, s.ColumnText(0))
 				return nil
 			}, env, id)
-	})
-	return out, err
-}
-
-// Events implements inventory.Store.
-func (n *Instances) Events(
-	ctx context.Context, env, id string, after int64, limit int,
-) ([]inventory.Event, error) {
-	var out []inventory.Event
-	err := n.home.read(ctx, "read events", func(c *sqlite.Conn) error {
-		return query(c, "SELECT body, env, id, seq FROM instance_events WHERE env = +? AND "+
-			"id = +? AND seq > +? ORDER BY seq LIMIT ?", func(s *sqlite.Stmt) error {
-			var e inventory.Event
-			err := unsealRow(s, 0, &e, "instance_events")
-			out = append(out, e)
-			return err
-		}, env, id, after, inventory.Page(limit))
 	})
 	return out, err
 }

@@ -32,6 +32,10 @@ func TestChangedInstancesAreDamaged(t *testing.T) {
 			_, err := h.Instances().Events(ctx, "e", id, 0, 0)
 			return err
 		},
+		"instance_texts": func(h *Home) error {
+			_, err := h.Instances().Events(ctx, "e", id, 0, 0)
+			return err
+		},
 		"service_generations": func(h *Home) error {
 			_, err := h.Instances().Generation(ctx, "e", "xxxx")
 			return err
@@ -88,6 +92,7 @@ func storeServices(t *testing.T, h *Home, id string) {
 		Instance: lifecycle.Instance{Version: 1}}
 	must(h.Instances().Place(ctx, "e", inventory.Order{ID: id, Digest: "xxxx", Created: now,
 		Items: []inventory.OrderItem{{Instance: id, Service: "xxxx", Action: "create"}}},
-		[]inventory.Change{{Record: r, Events: []inventory.Event{{Message: "xxxx"}},
+		[]inventory.Change{{Record: r, Events: []inventory.Event{{At: now, Message: "xxxx",
+			Compile: &inventory.Compile{Trace: "xxxx"}}},
 			Under: []inventory.Generation{{Service: "xxxx"}}}}))(t)
 }

@@ -66,6 +66,9 @@ CREATE TABLE instance_refs (env TEXT NOT NULL, target TEXT NOT NULL, id TEXT NOT
 CREATE INDEX instance_refs_from ON instance_refs (env, id);
 CREATE TABLE instance_events (env TEXT NOT NULL, id TEXT NOT NULL, seq INTEGER NOT NULL, body BLOB NOT NULL,
 	PRIMARY KEY (env, id, seq)) STRICT, WITHOUT ROWID;
+CREATE TABLE instance_texts (env TEXT NOT NULL, id TEXT NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL,
+	PRIMARY KEY (env, id, seq)) STRICT, WITHOUT ROWID;
+CREATE INDEX instance_texts_at ON instance_texts (env, at);
 CREATE TABLE definitions (env TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, usual INTEGER NOT NULL, digest TEXT NOT NULL,
 	PRIMARY KEY (env, name, version)) STRICT, WITHOUT ROWID;
 CREATE TABLE definition_texts (env TEXT NOT NULL, digest TEXT NOT NULL, bundle TEXT NOT NULL, body BLOB NOT NULL,

@@ -177,11 +177,14 @@ func (p *plan) instance(i int) error {
 			item{":n": attributevalue.Number(was.rev)})
 	}
 	if len(c.Events) > 0 {
-		events, err := p.eventsItem(p.env, id, c.Events, is.events)
+		events, texts, err := p.eventsItems(p.env, id, c.Events, is.events)
 		if err != nil {
 			return err
 		}
 		p.put(events, role{}, "", nil)
+		if texts != nil {
+			p.put(texts, role{}, "", nil)
+		}
 	}
 	p.lists(id, was, is)
 	return p.follows(&c.Record, was, is)

@@ -100,27 +100,3 @@ func (n *Instances) Versions(
 	}
 	return out, damaged
 }
-
-// Events implements inventory.Store.
-func (n *Instances) Events(
-	ctx context.Context, env, id string, after int64, limit int,
-) ([]inventory.Event, error) {
-	var out []inventory.Event
-	var damaged error
-	limit = inventory.Page(limit)
-	err := n.query(ctx, nil, instancePart(env, id), eventsSort(max(after, 0)+1), eventsEnd,
-		func(i item) bool {
-			var events []inventory.Event
-			damaged = n.unpack(i, &events)
-			for _, e := range events { // the first may precede the place
-				if e.Seq > after && len(out) < limit {
-					out = append(out, e)
-				}
-			}
-			return damaged == nil && len(out) < limit
-		})
-	if err != nil {
-		return nil, err
-	}
-	return out, damaged
-}

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 
 	"southbound/shared/aws/attributevalue"
@@ -144,21 +142,4 @@ func (n *recordItems) versionItem(
 	i = key(instancePart(env, r.ID), versionSort(r.Version))
 	i[attrBody] = attributevalue.Blob(n.packer.Pack(raw))
 	return i, hex.EncodeToString(sum[:8]), nil
-}
-
-// eventsItem returns the item of events. The last event has the number last.
-func (n *recordItems) eventsItem(
-	env, id string, events []inventory.Event, last int64,
-) (item, error) {
-	numbered := slices.Clone(events)
-	for i := range numbered {
-		numbered[i].Seq = last - int64(len(numbered)-1-i)
-	}
-	body, err := n.pack(numbered)
-	if err != nil {
-		return nil, err
-	}
-	out := key(instancePart(env, id), eventsSort(last))
-	maps.Copy(out, body)
-	return out, nil
 }

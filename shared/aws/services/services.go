@@ -8,7 +8,8 @@
 //	lead.go      references between instances, and the guards that forbid them
 //	write.go     transactions and their results
 //	generation.go generations, which guard values that depend on other instances
-//	read.go      single instances, the instances that refer to them, and their events
+//	read.go      single instances, the instances that refer to them, and their versions
+//	events.go    events of instances, and the texts of their compiles
 //	orders.go    orders of several instances
 //	list.go      lists of instances, and of instances with tasks
 //	entry.go     entries of instances in lists: what filters and orders need
@@ -155,8 +156,11 @@ const (
 	attrVer    = "w" // version of the service, in a list
 	attrListed = "x" // of an instance in a list: the rest that filters and orders need
 	attrDue    = "d" // microseconds since 1970
-	attrGuard  = "v" // changes with each write of a guard
-	attrShut   = "c" // of a guard: no instance may refer to this one
+	// of texts: seconds since 1970, after which DynamoDB removes the item. It is the attribute of
+	// the table, and counts only if it is a number
+	attrExpires = "x"
+	attrGuard   = "v" // changes with each write of a guard
+	attrShut    = "c" // of a guard: no instance may refer to this one
 	// of pending events: the service of the instance
 	attrService = "j"
 )

@@ -4,10 +4,13 @@ package services_test
 
 import (
 	"os"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"southbound/localstack/server"
 	"southbound/shared/aws/awserr"
@@ -63,9 +66,39 @@ func TestInstances(t *testing.T) {
 				if c.faults != nil {
 					via = awstest.Config(server.URL(c.kind), c.faults)
 				}
-				return inventorytest.Harness{A: process(t, via, table), B: process(t, via, table)}
+				return inventorytest.Harness{
+					A: process(t, via, table), B: process(t, via, table),
+					Expire: func(t *testing.T, now time.Time) { expire(t, c.kind, table, now) },
+				}
 			})
 		})
+	}
+}
+
+// expire removes the items of a table that have expired, as DynamoDB does within two days. Its local
+// servers do not.
+func expire(t *testing.T, kind server.Kind, table string, now time.Time) {
+	t.Helper()
+	api := dynamodb.NewFromConfig(awstest.Config(server.URL(kind), nil))
+	pages := dynamodb.NewScanPaginator(api, &dynamodb.ScanInput{TableName: &table})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range page.Items {
+			n, ok := i["x"].(*types.AttributeValueMemberN)
+			if !ok {
+				continue // also a time in another form never expires
+			}
+			if at, err := strconv.ParseInt(n.Value, 10, 64); err != nil || at >= now.Unix() {
+				continue
+			}
+			if _, err := api.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table,
+				Key: map[string]types.AttributeValue{"k": i["k"], "s": i["s"]}}); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

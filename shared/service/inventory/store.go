@@ -167,19 +167,21 @@ type Event struct {
 	Compile *Compile `json:"compile,omitempty"`
 }
 
-// Compile describes the compile of a model for instances. It is kept as long as its event; what the
-// model said is shown for CompileKept.
+// Compile describes the compile of a model for instances. It is kept as long as its event; its trace
+// and output are removed after CompileKept.
 type Compile struct {
 	DurationMS int64 `json:"duration_ms" doc:"how long it took"`
 	Instances  int   `json:"instances" doc:"number of instances that it was for"`
 	// Trace is the text of all problems, with the places that lead to them, at most MaxTrace bytes.
 	Trace string `json:"trace,omitempty" doc:"all problems, with the places in the model that lead to them"`
 	// Output is what the model printed, without secrets. The instances of a compile share MaxOutput.
-	Output string `json:"output,omitempty" doc:"what the model printed, without secrets; at most 64 KiB for all instances of the compile, shown for 30 days"`
+	Output string `json:"output,omitempty" doc:"what the model printed, without secrets; at most 64 KiB for all instances of the compile, kept for 30 days"`
+	// Removed means that there were a trace or an output, which are older than CompileKept.
+	Removed bool `json:"removed,omitempty" doc:"trace and output were removed after 30 days"`
 }
 
 // MaxTrace and MaxOutput are the maximum sizes of what is kept of a compile: of the trace in bytes,
-// and of the output in bytes of JSON. CompileKept is how long both are shown.
+// and of the output in bytes of JSON. CompileKept is how long both are kept.
 const (
 	MaxTrace    = 16 << 10
 	MaxOutput   = 64 << 10
@@ -230,7 +232,9 @@ type Store interface {
 	//     bounds above;
 	//   - fault.Invalid if the service or the time of creation of an instance differs.
 	//
-	// Write also moves the generations of its changes. After fault.Unavailable the changes may have
+	// Write also moves the generations of its changes. Texts of compiles that are older than
+	// CompileKept at the time of its newest event are removed, with the Write or by the store later.
+	// After fault.Unavailable the changes may have
 	// been written: the caller reads the records again and decides again.
 	Write(ctx context.Context, env string, changes []Change) ([]int64, error)
 	// Instance returns a record.
@@ -246,7 +250,8 @@ type Store interface {
 	// ReferredBy returns the ids of instances that refer to an instance and are not deleted,
 	// sorted.
 	ReferredBy(ctx context.Context, env, id string) ([]string, error)
-	// Events returns at most limit events of an instance after a position, oldest first.
+	// Events returns at most limit events of an instance after a position, oldest first. A compile
+	// whose texts were removed is marked (Compile.Removed).
 	Events(ctx context.Context, env, id string, after int64, limit int) ([]Event, error)
 	// Versions returns the versions of an instance after a given one, oldest first. It returns at
 	// most limit and at most MaxVersions. Each is the result of Was for the last record written at

@@ -57,6 +57,8 @@ func derived(text string) string { return uuid.NewSHA1(events, []byte(text)).Str
 
 // eventOf returns an event in the form of the API.
 func (s *views) eventOf(instance, service string, e *inventory.Event) Event {
+	shown := e.Shown(s.now())
+	e = &shown
 	out := Event{
 		ID:       derived(fmt.Sprintf("%s/%d", instance, e.Seq)),
 		Instance: instance, Service: service, Seq: e.Seq, At: e.At, Version: e.Version,
@@ -67,9 +69,6 @@ func (s *views) eventOf(instance, service string, e *inventory.Event) Event {
 	}
 	if e.Error {
 		out.Severity, out.SeverityText = severityError, "ERROR"
-	}
-	if out.Ran != nil && s.now().Sub(e.At) > inventory.CompileKept {
-		out.Ran = &inventory.Compile{DurationMS: out.Ran.DurationMS, Instances: out.Ran.Instances}
 	}
 	return out
 }

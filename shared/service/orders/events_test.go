@@ -31,7 +31,7 @@ func TestCompileOfEvent(t *testing.T) {
 		want inventory.Compile
 	}{
 		{"at the end of the 30th day", at.AddDate(0, 0, 30), whole},
-		{"after it", at.AddDate(0, 0, 30).Add(time.Second), inventory.Compile{DurationMS: 1500, Instances: 2}},
+		{"after it", at.AddDate(0, 0, 30).Add(time.Second), inventory.Compile{DurationMS: 1500, Instances: 2, Removed: true}},
 	} {
 		d.Now = func() time.Time { return test.at }
 		page, err := d.Events(t.Context(), env, orders.Ref{ID: i.ID}, orders.EventQuery{})

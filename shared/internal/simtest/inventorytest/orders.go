@@ -32,7 +32,7 @@ func TestOrders(t *testing.T, open func(t *testing.T) OrdersHarness) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t)
-			run(&orderSuite{&suite{t, t.Context(), Harness{h.A, h.B}}, h})
+			run(&orderSuite{&suite{t, t.Context(), Harness{A: h.A, B: h.B}}, h})
 		})
 	}
 }

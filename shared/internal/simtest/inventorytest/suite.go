@@ -18,7 +18,12 @@ import (
 )
 
 // Harness is a new, empty store as two processes see it.
-type Harness struct{ A, B inventory.Store }
+type Harness struct {
+	A, B inventory.Store
+	// Expire, if not nil, removes the data that the home of the store has marked to be removed
+	// before a time. Homes that remove old data with a Write need none.
+	Expire func(t *testing.T, now time.Time)
+}
 
 // Test runs the suite. open returns a new, empty store for each subtest.
 func Test(t *testing.T, open func(t *testing.T) Harness) {
@@ -33,7 +38,7 @@ func Test(t *testing.T, open func(t *testing.T) Harness) {
 		"Reopened": (*suite).reopened, "Kept": (*suite).kept, "Rivals": (*suite).rivals,
 		"Popular": (*suite).popular, "Serial": (*suite).serial, "History": (*suite).history,
 		"Owners": (*suite).owners, "ByState": (*suite).byState, "Lists": (*suite).lists, "Generations": (*suite).generations, "Rounds": (*suite).rounds,
-		"Full": (*suite).full,
+		"Full": (*suite).full, "Texts": (*suite).texts,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

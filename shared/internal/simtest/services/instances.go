@@ -86,8 +86,32 @@ func (s *Instances) Write(
 	if err := s.move(env, changes, revs, come, gone); err != nil {
 		return nil, err
 	}
+	if now := inventory.Newest(changes); !now.IsZero() {
+		for id, i := range next {
+			next[id] = i.withoutOld(inventory.TextsSince(now))
+		}
+	}
 	s.envs[env] = next
 	return revs, nil
+}
+
+// withoutOld returns an instance without the texts of events before a time.
+func (i *instance) withoutOld(since time.Time) *instance {
+	old := func(e inventory.Event) bool {
+		_, _, some := e.Apart()
+		return some && e.At.Before(since)
+	}
+	if !slices.ContainsFunc(i.events, old) {
+		return i
+	}
+	out := *i
+	out.events = slices.Clone(i.events)
+	for n, e := range out.events {
+		if old(e) {
+			out.events[n], _, _ = e.Apart()
+		}
+	}
+	return &out
 }
 
 // move moves the generations of changes, unless they have moved already or the changes are too
