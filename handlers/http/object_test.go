@@ -79,29 +79,33 @@ func TestConformance(t *testing.T) {
 		lag, updates int
 		anyName      bool
 		issues       bool
+		slow         bool
 		options      map[string]any
 		attrs        map[string]any
 	}{
-		"plain": {0, 6, false, false, map[string]any{"retry": int64(0)},
+		"plain": {0, 6, false, false, false, map[string]any{"retry": int64(0)},
 			map[string]any{"settle": int64(0)}},
-		"late": {3, 1, false, false, map[string]any{"retry": int64(0)},
+		"late": {3, 1, false, false, false, map[string]any{"retry": int64(0)},
 			map[string]any{"settle": int64(1), "ready": map[string]any{"status": "active"}}},
-		"merged": {0, 2, false, false, map[string]any{"retry": int64(0)},
+		"slow": {3, 1, false, true, true, map[string]any{"retry": int64(0)},
+			map[string]any{"settle": int64(1), "ready": map[string]any{"status": "active"},
+				"outputs": map[string]any{"token": "/token"}}},
+		"merged": {0, 2, false, false, false, map[string]any{"retry": int64(0)},
 			map[string]any{"settle": int64(1), "update_sends": "merged",
 				"methods": map[string]any{"update": "PUT"}}},
-		"kept": {0, 2, true, false,
+		"kept": {0, 2, true, false, false,
 			map[string]any{"retry": int64(0), "idempotency_header": "Idempotency-Key"},
 			map[string]any{"settle": int64(0), "find": nil}},
-		"changed": {0, 2, true, false,
+		"changed": {0, 2, true, false, false,
 			map[string]any{"retry": int64(0), "idempotency_header": "Idempotency-Key"},
 			map[string]any{"settle": int64(1), "update_sends": "changed"}},
-		"outputs": {0, 2, false, true, map[string]any{"retry": int64(0)},
+		"outputs": {0, 2, false, true, false, map[string]any{"retry": int64(0)},
 			map[string]any{"settle": int64(0), "outputs": map[string]any{"token": "/token"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			api := newItems(t)
-			api.lag, api.anyName, api.issues = c.lag, c.anyName, c.issues
+			api.lag, api.anyName, api.issues, api.slow = c.lag, c.anyName, c.issues, c.slow
 			conformance(t, api, c.updates, c.options, c.attrs)
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"southbound/shared/provider/providertest"
 	conn "southbound/shared/transport/http"
@@ -33,6 +34,7 @@ type items struct {
 	lag      int  // reads until what was done is seen
 	anyName  bool // names need not be unique
 	issues   bool // the response to a create has a token
+	slow     bool // a create takes effect some time after its request
 	throttle int  // every n-th request is refused
 
 	mu       sync.Mutex
@@ -68,6 +70,9 @@ func (s *items) connect(t *testing.T, options map[string]any) *conn.Conn {
 // ServeHTTP implements http.Handler.
 func (s *items) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
+	if s.slow && r.Method == http.MethodPost {
+		time.Sleep(4 * time.Millisecond) // longer than the calls that a test cuts off
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.Before() != nil {

@@ -17,13 +17,13 @@ func canceled(e *env) error {
 		return err
 	}
 	for _, after := range []time.Duration{0, 200 * time.Microsecond, 2 * time.Millisecond} {
-		if err := givenUp(e, r, after); err != nil {
-			return err
-		}
 		if e.Present || e.Lasting {
+			if err := givenUp(e, r, after); err != nil {
+				return err
+			}
 			continue
 		}
-		if _, err := e.apply(purged(r)); err != nil { // an interrupted create may take effect later
+		if err := createGivenUp(e, after); err != nil {
 			return err
 		}
 	}
@@ -34,6 +34,34 @@ func canceled(e *env) error {
 		return err
 	}
 	return laterGivenUp(e, r)
+}
+
+// createGivenUp makes creates whose context ends after some time, in a place of their own: a create
+// that was cut off may take effect during any later call, which the creates of another place do not
+// meet. Each create makes one later apply fail at most. So there are as many tries as creates, with a
+// purge before each.
+func createGivenUp(e *env, after time.Duration) error {
+	place, err := e.another()
+	if err != nil {
+		return err
+	}
+	all, err := allStates(place)
+	if err != nil {
+		return err
+	}
+	r := all[0]
+	if err := givenUp(place, r, after); err != nil {
+		return err
+	}
+	for range 2 + len(all) { // an apply, a create, and a batch of all
+		if _, err = place.apply(purged(r)); err != nil {
+			return err
+		}
+		if _, err = place.apply(r); err == nil {
+			return checkConverged(place, r)
+		}
+	}
+	return err
 }
 
 // givenUp makes creates whose context ends after some time.
