@@ -29,21 +29,30 @@ func (p *Program) Handlers() map[string]provider.Handler {
 	return provider.Handlers(p.Definitions)
 }
 
+// OwnTypes returns the types of the program, without those of a lock file.
+func (p *Program) OwnTypes() (*schema.Registry, error) {
+	if p.own != nil {
+		return p.own, nil
+	}
+	known, err := provider.NewRegistry(p.Definitions)
+	if err != nil {
+		return nil, err
+	}
+	if p.Mapper, err = provider.Mapper(known, p.Definitions); err != nil {
+		return nil, err
+	}
+	p.own = known
+	return p.own, nil
+}
+
 // Registry returns the types of the program, and those that the lock file in the directory of a
 // project declares.
 func (p *Program) Registry(dir string) (*schema.Registry, error) {
 	if dir = filepath.Clean(dir); p.Types != nil && p.dir == dir {
 		return p.Types, nil
 	}
-	if p.own == nil {
-		known, err := provider.NewRegistry(p.Definitions)
-		if err != nil {
-			return nil, err
-		}
-		if p.Mapper, err = provider.Mapper(known, p.Definitions); err != nil {
-			return nil, err
-		}
-		p.own = known
+	if _, err := p.OwnTypes(); err != nil {
+		return nil, err
 	}
 	lock, err := declared.ReadLock(dir, p.own)
 	if err != nil {

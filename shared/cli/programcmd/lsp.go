@@ -16,12 +16,13 @@ func (c *ProgramCommands) LSPCommand() *cobra.Command {
 		Use: "lsp", Short: "Run the language server for models",
 		Long: "lsp is a language server for models, on standard input and output. It offers " +
 			"problems, completion, documentation, definitions, references, renaming, symbols " +
-			"and formatting. docs/language/editor.md describes the set-up of editors. The exit " +
+			"and formatting. The types of a project's southbound.lock are read beside its main.cf. " +
+			"docs/language/editor.md describes the set-up of editors. The exit " +
 			"code is 0 if the editor sent shutdown and exit, and otherwise 1.",
 		Example: "  southbound lsp",
 		Args:    usage.ExactArgs(0, "nothing more"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			types, err := c.Registry(".")
+			types, err := c.OwnTypes()
 			if err != nil {
 				return err
 			}

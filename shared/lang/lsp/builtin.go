@@ -18,56 +18,30 @@ import (
 	"southbound/shared/schema"
 )
 
-// builtIns are the model texts and plugins that are part of the program.
+// builtIns are the model texts and plugins that are part of the program, and the model texts of types
+// that lock files declare.
 type builtIns struct {
-	types   *schema.Registry
-	texts   map[string]string // cached texts by namespace
+	own     *library            // without a lock file
+	locked  map[string]*library // by the directory of the lock file
 	plugins []eval.Plugin
-	shown   map[string]string // written files by the path of their text
+	shown   map[copied]string // written files
 	dir     string            // the folder of these files; "" if there is none
 }
 
+// copied is a text that was written to a file. Texts of declared types differ between projects.
+type copied struct {
+	path string
+	sum  [sha256.Size]byte
+}
+
 func newBuiltIns(registry *schema.Registry) *builtIns {
-	b := &builtIns{types: registry, texts: map[string]string{}, shown: map[string]string{}}
+	b := &builtIns{own: newLibrary(registry), locked: map[string]*library{},
+		shown: map[copied]string{}}
 	if cache, err := os.UserCacheDir(); err == nil {
 		b.dir = filepath.Join(cache, "southbound", "lsp")
 	}
 	b.plugins = slices.Concat(std.Plugins(), lsm.Plugins(), resources.Plugins())
 	return b
-}
-
-// text returns the text of a namespace, and caches it.
-func (b *builtIns) text(namespace string) (string, bool) {
-	if t, ok := b.texts[namespace]; ok {
-		return t, true
-	}
-	if t, ok := lsm.Text(namespace); ok {
-		b.texts[namespace] = t
-		return t, true
-	}
-	if b.types == nil {
-		return "", false
-	}
-	t, ok := resources.Text(b.types, namespace)
-	if ok {
-		b.texts[namespace] = t
-	}
-	return t, ok
-}
-
-// modules returns the names of the modules that are part of the program.
-func (b *builtIns) modules() []string {
-	out := append([]string{"std", "std::testing"}, lsm.Namespaces()...)
-	if b.types == nil {
-		return out
-	}
-	out = append(out, resources.Namespace)
-	for _, name := range b.types.Names() {
-		if i := strings.LastIndex(name, "::"); i >= 0 {
-			out = append(out, resources.Namespace+"::"+name[:i])
-		}
-	}
-	return out
 }
 
 // special returns the types that model texts cannot define.
@@ -96,13 +70,13 @@ func (b *builtIns) quiet() []eval.Plugin {
 // show returns the path of a file with a text of the program, for editors to open. It writes the
 // file into the user's cache folder on first use.
 func (b *builtIns) show(path, content string) (string, error) {
-	if file, ok := b.shown[path]; ok {
+	sum := sha256.Sum256([]byte(content))
+	if file, ok := b.shown[copied{path, sum}]; ok {
 		return file, nil
 	}
 	if b.dir == "" {
 		return "", errors.New("there is no folder for " + path + ": set HOME or XDG_CACHE_HOME")
 	}
-	sum := sha256.Sum256([]byte(content))
 	file := filepath.Join(b.dir, hex.EncodeToString(sum[:8]), filepath.FromSlash(path))
 	if have, err := os.ReadFile(file); err != nil ||
 		string(have) != content {
@@ -110,7 +84,7 @@ func (b *builtIns) show(path, content string) (string, error) {
 			return "", fmt.Errorf("show %s: %w", path, err)
 		}
 	}
-	b.shown[path] = file
+	b.shown[copied{path, sum}] = file
 	return file, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"southbound/shared/lang/lsp/names"
@@ -73,7 +72,7 @@ func inName(c byte) bool {
 // modules returns the names of modules that can be imported: built-in modules, and modules in the
 // folders in which the model finds its modules.
 func (s answers) modules(v *view) []string {
-	out := slices.Clone(s.built.modules())
+	out := v.library.modules()
 	places := map[string]bool{filepath.Join(v.loaded.Dir, "libs"): true}
 	if v.loaded.Env != nil {
 		for _, dir := range v.loaded.Env.Modules {

@@ -194,6 +194,9 @@ func (s *diagnoser) publish(done bool) {
 		for path, found := range s.diagnose(v) {
 			files[path] = append(files[path], found...)
 		}
+		for path, found := range v.lockProblems() {
+			files[path] = found // the views of a project have the same
+		}
 	}
 	for path := range s.docs {
 		if _, ok := files[path]; !ok && filepath.IsAbs(path) {

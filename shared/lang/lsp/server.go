@@ -12,6 +12,7 @@ import (
 
 	"github.com/creachadair/jrpc2"
 
+	"southbound/shared/internal/declared"
 	"southbound/shared/lang/lsp/text"
 	"southbound/shared/schema"
 )
@@ -19,7 +20,9 @@ import (
 // Options configure a server.
 type Options struct {
 	Version string
-	Types   *schema.Registry // the types that models can import as southbound::...
+	// Types are the types of the program, which models can import as southbound::... The server reads
+	// those of lock files itself.
+	Types *schema.Registry
 	// Log receives a line for each internal error of the server; nil discards them.
 	Log io.Writer
 }
@@ -293,6 +296,7 @@ func (s *server) initialized(nothing) {
 	}
 	watch := map[string]any{"watchers": []map[string]string{
 		{"globPattern": "**/*.cf"}, {"globPattern": "**/*.py"}, {"globPattern": "**/project.yml"},
+		{"globPattern": "**/" + declared.LockFile},
 	}}
 	registration := map[string]any{"registrations": []map[string]any{{
 		"id": "files", "method": "workspace/didChangeWatchedFiles", "registerOptions": watch,

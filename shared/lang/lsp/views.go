@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ const maxExtras = 10_000
 // view is a model: main.cf with its imports, a single module, or a single file.
 type view struct {
 	path   string // the path for project.Load
+	lock   string // the directory of its lock file
 	editor project.Editor
 	loaded *project.Project
 	names  *names.Project
@@ -27,6 +29,8 @@ type view struct {
 	python []eval.Plugin // plugins that its modules declare in Python
 	found  diag.Problems
 	failed error
+
+	library *library // the types that it can import
 
 	stale   bool            // files may have been added or removed
 	touched map[string]bool // changed texts
@@ -56,7 +60,7 @@ func (s *workspace) viewOf(path string) *view {
 	}
 	dir, module := s.rootOf(path)
 	if dir != "" {
-		if v := s.refreshed(s.view(dir, project.Editor{})); v.names.File(path) != nil {
+		if v := s.refreshed(s.view(dir, dir, project.Editor{})); v.names.File(path) != nil {
 			return v
 		}
 	}
@@ -66,20 +70,22 @@ func (s *workspace) viewOf(path string) *view {
 			Main:       "import " + filepath.Base(module) + "\n",
 			ModulePath: []string{in},
 		}
-		if v := s.refreshed(s.view(in+"\x00"+module, own)); v.names.File(path) != nil {
+		lock := cmp.Or(dir, in)
+		if v := s.refreshed(s.view(in+"\x00"+module, lock, own)); v.names.File(path) != nil {
 			return v
 		}
 	}
-	return s.refreshed(s.view(path, project.Editor{}))
+	return s.refreshed(s.view(path, filepath.Dir(path), project.Editor{}))
 }
 
-// view returns a view, and creates it if it is missing. The key may have a suffix after \x00.
-func (s *workspace) view(key string, e project.Editor) *view {
+// view returns a view, and creates it if it is missing. The key may have a suffix after \x00. lock is
+// the directory of its lock file.
+func (s *workspace) view(key, lock string, e project.Editor) *view {
 	v := s.views[key]
 	if v == nil {
 		path, _, _ := strings.Cut(key, "\x00")
 		e.Text, e.Parse = s.texts.text, s.texts.parse
-		v = &view{path: path, editor: e, stale: true, touched: map[string]bool{}}
+		v = &view{path: path, lock: lock, editor: e, stale: true, touched: map[string]bool{}}
 		s.views[key] = v
 	}
 	return v
@@ -125,7 +131,8 @@ func (s *workspace) refreshed(v *view) *view {
 
 // load reads the model.
 func (s *workspace) load(v *view) {
-	o := project.Options{BuiltIn: s.built.text, Editor: v.editor}
+	v.library = s.built.libraryOf(v.lock)
+	o := project.Options{BuiltIn: v.library.text, Editor: v.editor}
 	p, err := project.Load(v.path, o)
 	v.found, _ = diag.Of(err)
 	if v.failed = nil; len(v.found) == 0 {
@@ -184,7 +191,8 @@ func (s *workspace) namesOf(v *view) *names.Project {
 	for _, src := range v.loaded.Sources {
 		f := &names.File{Path: src.Path, Namespace: src.Namespace, Tree: src.File}
 		f.BuiltIn = !filepath.IsAbs(src.Path)
-		if p := s.known(src.Path); p != nil {
+		// two projects may have different texts of the same built-in namespace
+		if p := s.known(src.Path); p != nil && !f.BuiltIn {
 			f.Tree = p.tree
 		}
 		files = append(files, f)
