@@ -299,27 +299,6 @@ func children(parent int) []int {
 	return out
 }
 
-// coldStart is the CPU time that a cold start with inmanta-core may take: to unpack the packages, to
-// import the library, and to deploy a resource.
-const coldStart = 4 * time.Second
-
-// TestPythonFunctionColdStart measures the CPU time of a cold start.
-func TestPythonFunctionColdStart(t *testing.T) {
-	w := newPythonWorld(t)
-	packed := w.bundle("release.py", "")
-	w.begin()
-	w.deploy(w.code("", ""), packed, map[string]any{"text": "hello\n"}, false)
-	w.want(state.StatusDeployed, "", "hello\n")
-	_ = w.f.cmd.Process.Kill()
-	_ = w.f.cmd.Wait()
-	p := w.f.cmd.ProcessState
-	took := p.UserTime() + p.SystemTime()
-	t.Logf("a cold start takes %v of CPU, with %d MB of packages", took, packed.Size>>20)
-	if took > 2*coldStart { // a busy machine takes more
-		t.Errorf("a cold start takes %v of CPU, want about %v", took, coldStart)
-	}
-}
-
 // TestPythonFunctionFaults pins what becomes of a resource whose packages are damaged, missing or too
 // large.
 func TestPythonFunctionFaults(t *testing.T) {
