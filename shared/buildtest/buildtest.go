@@ -217,11 +217,14 @@ func sources(h hash.Hash, root string) error {
 }
 
 // link hands out a file that is never written again: go build puts another one in its place. It is
-// copied where it cannot be linked, as from one disk to another.
+// copied where it cannot be linked, as from one disk to another. No process is forked during the copy:
+// it would inherit the open file, and the system starts no program that a process can write.
 func link(from, to string) error {
 	if err := os.Link(from, to); err == nil || os.IsExist(err) {
 		return err
 	}
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	in, err := os.Open(from)
 	if err != nil {
 		return err
