@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -204,6 +205,13 @@ func TestStaleForm(t *testing.T) {
 	}
 	if _, err := o.Force(t.Context(), consoletest.Env, wish, "up", lifecycle.Promote); err != nil {
 		t.Fatal(err)
+	}
+	grown := with(maps.Clone(mine), "add", "/databases")
+	grown.Del("do")
+	added := b.Post(edit, grown, http.StatusOK) // it changes the form alone, and says nothing that passes
+	if form := formOf(t, added, "seen"); form.Get("seen") != mine.Get("seen") || form.Get("/quota") != "7" ||
+		!form.Has("/databases/0/name") || strings.Contains(added, "Another user") {
+		t.Errorf("after a row was added, the form has %v", form)
 	}
 	page := b.Post(edit, mine, http.StatusConflict)
 	wants(t, page, "Another user has changed a.example", "Quota 5 9 7 both changed it", "Tls yes no yes")

@@ -54,7 +54,10 @@ func (p *formPage) answer(ctx context.Context) (view, error) {
 		}
 	}
 	if was := p.overtaken(ctx); was != nil {
-		return p.merged(ctx, was)
+		if !p.rearranges() {
+			return p.merged(ctx, was)
+		}
+		p.asSeen(was)
 	}
 	if f.Get(fieldView) == viewJSON {
 		return p.answerJSON(ctx)
@@ -76,6 +79,13 @@ func (p *formPage) answer(ctx context.Context) (view, error) {
 	}
 	p.problems = form.Further(p.problems, p.form.Check(p.values))
 	return p.finish(ctx)
+}
+
+// rearranges reports whether the pressed button changes the form alone, and neither previews nor sends
+// it. So it does the same in an overtaken form; the values of the other user come with the preview.
+func (p *formPage) rearranges() bool {
+	f := p.r.PostForm
+	return p.rowButton() != "" || f.Get(fieldFind) != "" || f.Get(fieldTo) != ""
 }
 
 // rowButton returns the pressed button that changes rows of the form; "": none was pressed.

@@ -81,16 +81,21 @@ func (p *formPage) note(format string, args ...any) {
 	p.d.Notes = append(p.d.Notes, fmt.Sprintf(format, args...))
 }
 
+// asSeen makes the form the one that the user has opened, before another user changed the instance.
+func (p *formPage) asSeen(was map[string]any) {
+	p.form = &form.Form{Service: p.form.Service, Base: was}
+	if seen, err := strconv.ParseInt(p.r.PostForm.Get(fieldSeen), 10, 64); err == nil {
+		p.d.Seen = seen
+	}
+}
+
 // merged shows an overtaken form: values that only another user has changed become theirs, all others
 // stay as typed.
 func (p *formPage) merged(ctx context.Context, was map[string]any) (view, error) {
-	old := &form.Form{Service: p.form.Service, Base: was}
-	yours, draft := p.typed(old)
+	yours, draft := p.typed(&form.Form{Service: p.form.Service, Base: was})
 	if yours == nil { // correct mistakes first, in the form as it was
-		p.draft, p.form = draft, old
-		if seen, err := strconv.ParseInt(p.r.PostForm.Get(fieldSeen), 10, 64); err == nil {
-			p.d.Seen = seen
-		}
+		p.draft = draft
+		p.asSeen(was)
 		return p.view(ctx)
 	}
 	p.values, p.problems = p.merge(ctx, was, yours), nil
