@@ -66,6 +66,8 @@ type departures struct {
 	// kept are the states that may be stored, by object: see keepingHandler
 	kept  map[resource.ID][]string
 	split map[resource.ID]bool // objects with two states
+	// resources whose state a person has removed
+	unkept map[resource.ID]bool
 	// the former dependants of a resource that left the model
 	removing map[resource.ID]map[resource.ID]bool
 	// went lists former dependants that were removed since the last release, and mayWait those
@@ -148,6 +150,7 @@ type handlerBook struct {
 	open     int                       // open connections
 	way      string                    // description of the current connection
 	connects int                       // connection attempts since the last claim
+	gaveUp   bool                      // a renewal of its lease has failed
 	// until this time, a failed connection attempt counts for others; see connectorPort
 	spared time.Time
 }
@@ -180,6 +183,7 @@ type requestBook struct {
 	lenient bool           // requests no resource that waits for its backoff or for a person
 	plain   bool           // requests only changed resources: an export without flags
 	waved   bool           // it has requested a check of everything
+	repairs bool           // changes kept states, as a person does
 }
 
 // fileBook records which files a task may remove.
@@ -246,6 +250,7 @@ func newBooks() *books {
 		departures: departures{
 			forgotten: map[resource.ID]bool{}, kept: map[resource.ID][]string{},
 			split: map[resource.ID]bool{}, moved: map[resource.ID]bool{},
+			unkept:   map[resource.ID]bool{},
 			purged:   map[resource.ID]bool{},
 			removing: map[resource.ID]map[resource.ID]bool{},
 			went:     map[resource.ID]map[resource.ID]bool{},

@@ -19,6 +19,7 @@ func checkCommit(r *run, c *state.Commit, out *state.Committed, b before) {
 	t := r.sched.cur
 	checkFence(r, t, c)
 	checkWritten(r, c, out, b)
+	checkKeeps(r, t, c, b)
 	if r.plan.Secrets {
 		checkCommitText(r, c)
 	}
@@ -342,8 +343,8 @@ func wantedOf(r *run, row *state.Row) (parts, bool) {
 		resolved, err := resource.Walk(v, func(ref any) (any, error) {
 			switch ref := ref.(type) {
 			case resource.Secret:
-				if ref.Version == "" {
-					return nil, nil // not readable during the export: any version matches
+				if _, output := ref.Output(); output || ref.Version == "" {
+					return nil, nil // not readable during the export: any version matches; see checkOutput
 				}
 				value, _ := secretOf(r, ref)
 				return value, nil

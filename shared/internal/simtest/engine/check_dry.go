@@ -131,14 +131,16 @@ func checkOpen(r *run, c *content, w *deploy.PlannedChange, open []any, blocked 
 	told map[resource.ID]verdict) verdict {
 	learned, sure, named := !blocked, true, awaitedBy(w)
 	for _, ref := range open {
-		f, is := ref.(resource.Fact)
-		known, certain := is && learns(r, told[f.Of].said), true
-		if of := told[f.Of].said; is && of != nil {
-			certain = !of.Failed && !c.entries[f.Of].res.ReportOnly
+		from := learnedFrom(ref)
+		is := from != ""
+		known, certain := is && learns(r, told[from].said), true
+		if of := told[from].said; is && of != nil {
+			certain = !of.Failed && !c.entries[from].res.ReportOnly
 		}
 		learned, sure = learned && (known || !certain), sure && certain
 		if w.Action != "undefined" && !slices.ContainsFunc(named, func(a deploy.AwaitedFact) bool {
-			return is && a.Fact == f.Name && a.Of == f.Of
+			f, fact := factIn(ref)
+			return is && a.Of == from && a.Fact == f.Name && fact == (a.Output == "")
 		}) {
 			r.violate("dry", "a dry run says %s of %s, and does not name %v", w.Action, w.ID, ref)
 		}
@@ -180,6 +182,10 @@ func openIn(r *run, c *content, id resource.ID) []any {
 			if _, known := valueOf(r.state.read(env), ref); !known {
 				out = append(out, ref)
 			}
+		case resource.Secret:
+			if o, _, is := outputIn(ref); is && r.state.read(env).kept[o.Of].Outputs == "" {
+				out = append(out, ref)
+			}
 		}
 	}
 	return out
@@ -216,6 +222,9 @@ func wouldDo(
 	}
 	t := r.world.thing(id)
 	have, exists := t.observe(r.sched.now)
+	if _, keeps := r.state.read(env).kept[id]; id.Type() == typeIssuer && !keeps {
+		have.v = 0
+	}
 	want, purged := wantedOf(r, &state.Row{ID: id, Intent: state.Intent{Body: knownIn(r, it)}})
 	switch {
 	case t.pending != nil || t.busyUntil > since:

@@ -247,7 +247,7 @@ func checkUntouched(
 			len(resource.References(other.res.Attributes)) > 0 {
 			return // values that were unknown when that version was stored are resolved now
 		}
-		if other != nil && hasFact(r, row, other) {
+		if other != nil && (hasFact(r, row, other) || hasOutput(r, row)) {
 			return // the release follows a change of a fact, for which an entry is still stored
 		}
 		if one != nil && other != nil && (others || one.body == other.body) &&

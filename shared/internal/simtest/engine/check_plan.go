@@ -204,7 +204,7 @@ func checkFingerprint(r *run, t *task, now *state.Env) {
 		return
 	}
 	for i := range o.model {
-		if _, refers := factIn(o.model[i].text); refers && len(o.factOf(&o.model[i])) == 0 {
+		if learnedFrom(o.model[i].text) != "" && len(o.factOf(&o.model[i])) == 0 {
 			continue // the resource is described without its text
 		}
 		for _, ref := range resource.References(o.model[i].text) {
@@ -291,11 +291,12 @@ func checkVisible(r *run, t *task, e *environment, was, now int) {
 }
 
 // checkPinned checks that a version records the version of each secret, so that a new version of a
-// secret results in a new intent.
+// secret results in a new intent. Only rows have the versions of secret outputs.
 func checkPinned(r *run, t *task, c *content) {
 	for _, id := range c.ids {
 		for _, ref := range resource.References(c.entries[id].res.Attributes) {
-			if s, is := ref.(resource.Secret); is && s.Version == "" &&
+			s, is := ref.(resource.Secret)
+			if _, output := s.Output(); is && !output && s.Version == "" &&
 				r.plan.rates[kindSecrets] == 0 {
 				r.violate("V1", "%s: version %d does not say which version of its secret %s means",
 					t.name, c.number, id)

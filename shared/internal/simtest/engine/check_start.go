@@ -130,7 +130,11 @@ func checkHeld(r *run, t *task, c *state.Commit) {
 	}
 	each := time.Duration(0)
 	for _, id := range c.Next {
-		each = max(each, limitOf(id))
+		limit := limitOf(id)
+		if r.plan.renews {
+			limit = min(limit, state.HeldAtOnce)
+		}
+		each = max(each, limit)
 	}
 	if held := r.since(r.state.read(env).leases[c.Guard.Key].Until) - r.sched.now; t.faults+
 		t.slows == 0 && r.jumped <= t.began && held <= longest+each {

@@ -44,7 +44,7 @@ func Focuses() []*Focus {
 		focusStops(), focusCrashes(), focusHosts(), focusRelaned(),
 		focusPreserved(), focusKept(), focusWoken(), focusFiltered(), focusWaved(), focusListed(),
 		focusShelved(), focusRecalled(), focusHeld(), focusShort(), focusUnset(),
-		focusHalf(), focusLabels(), focusFacts()}
+		focusHalf(), focusLabels(), focusFacts(), focusOutputs()}
 }
 
 // FocusOf returns the focus with a name, or nil if there is none.

@@ -30,6 +30,8 @@ const (
 	typeFile   = "sim::File" // shares rooms with folders: each room holds one object
 	typeFolder = "sim::Folder"
 	typeLabel  = "sim::Label" // an object has several names, and a version has one of them
+	// as typeAssigned; keeps a state with a secret output, in calls that may take minutes
+	typeIssuer = "sim::Issuer"
 )
 
 // The time limits of a handler call. The limit of slow types exceeds the margin of a lane's lease.
@@ -40,8 +42,11 @@ const (
 
 // limitOf returns the time limit of a handler call for a resource.
 func limitOf(id resource.ID) time.Duration {
-	if id.Type() == typeSlow {
+	switch id.Type() {
+	case typeSlow:
 		return slowLimit
+	case typeIssuer:
+		return longLimit
 	}
 	return callLimit
 }
@@ -52,10 +57,10 @@ func newTypes() (*schema.Registry, error) {
 	for _, name := range []string{typeThing, typeBatch, typeSlow, typeAssigned, typeLonely,
 		typeRigid,
 		typeSwap, typeFile, typeFolder, typeListed,
-		typeShelf, typeLabel} {
+		typeShelf, typeLabel, typeIssuer} {
 		types = append(types, schema.Type{
 			Name: name, Timeout: callLimit, Transports: []string{"local", "http",
-				"wire"}, Assigned: name == typeAssigned || name == typeLonely,
+				"wire"}, Assigned: name == typeAssigned || name == typeLonely || name == typeIssuer,
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: "String", Behaviour: schema.Namevar},
 				{Name: "v", Type: "Integer"},
@@ -64,7 +69,7 @@ func newTypes() (*schema.Registry, error) {
 			},
 		})
 	}
-	types[2].Timeout = slowLimit
+	types[2].Timeout, types[len(types)-1].Timeout = slowLimit, longLimit
 	for i := range types {
 		t := &types[i]
 		if !reached(t.Name, "wire") {
@@ -117,6 +122,7 @@ func newHandlers(r *run) map[string]provider.Handler {
 		typeAssigned: assignedHandler{lonelyHandler{h}}, typeLonely: lonelyHandler{h},
 		typeFile: h, typeFolder: h, typeLabel: keepingHandler{h}, typeListed: listHandler{h}, typeShelf: shelfHandler{h},
 		typeRigid: rigidHandler{h}, typeSwap: swapHandler{assignedHandler{lonelyHandler{h}}},
+		typeIssuer: issuingHandler{assignedHandler{lonelyHandler{h}}},
 	}
 }
 
@@ -442,5 +448,6 @@ func (h assignedHandler) FindCreated(
 
 // isAssigned reports whether the world chooses the identity of a resource's object.
 func isAssigned(id resource.ID) bool {
-	return id.Type() == typeAssigned || id.Type() == typeLonely || id.Type() == typeSwap
+	return id.Type() == typeAssigned || id.Type() == typeLonely || id.Type() == typeSwap ||
+		id.Type() == typeIssuer
 }

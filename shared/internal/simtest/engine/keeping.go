@@ -38,7 +38,7 @@ func (h keepingHandler) Create(
 ) (provider.Result, error) {
 	out, err := h.handler.Create(c, req)
 	if err == nil {
-		err = h.keep(c, req.Resource.ID)
+		err = h.keep(c, req.Resource.ID, nil)
 	}
 	return out, err
 }
@@ -49,7 +49,7 @@ func (h keepingHandler) Update(
 ) (provider.Result, error) {
 	out, err := h.handler.Update(c, req)
 	if err == nil {
-		err = h.keep(c, req.Resource.ID)
+		err = h.keep(c, req.Resource.ID, nil)
 	}
 	return out, err
 }
@@ -64,14 +64,16 @@ func (h keepingHandler) Delete(
 	return out, err
 }
 
-// keep keeps a new number.
-func (h keepingHandler) keep(c *provider.Context, id resource.ID) error {
+// keep keeps a new number, and secret outputs.
+func (h keepingHandler) keep(
+	c *provider.Context, id resource.ID, outputs map[string]any,
+) error {
 	r, who := h.r, h.r.sched.cur
 	r.numbers++
 	text := strconv.Itoa(r.numbers)
 	lost := lostLane(r, who)
 	r.books.mayKeep(id, text) // until there is an answer, it may be stored
-	err := c.Keep([]byte(text))
+	err := c.KeepWithOutputs([]byte(text), outputs)
 	switch {
 	case err == nil && lost && !who.books.orphaned:
 		r.violate("kept", "%s has lost its lane and keeps %s of %s", who.name, text, id)

@@ -24,14 +24,14 @@ func stateMutants() []mutant {
 					c.DropKept = nil
 				}
 			}, nil).in("labels"),
-		commits("StaleKeeps", "a holder that has lost its lane keeps state", "D3", 6000,
+		commits("StaleKeeps", "a holder that has lost its lane keeps state", "D3", 300,
 			func(c *state.Commit, s *State) {
 				if l := s.read(env).leases[c.Guard.Key]; l != nil && call(c) && len(c.Keep) > 0 {
 					if c.Guard.Fence = l.Fence; l.Holder == "" {
 						l.Holder = "nobody"
 					}
 				}
-			}, nil).in("labels"),
+			}, nil).in("outputs"),
 		commits("MovedNotKept", "the state of a moved thing keeps its former id only until the "+
 			"results of its next run", "kept", 100, func(c *state.Commit, _ *State) {
 			if !call(c) {

@@ -144,6 +144,8 @@ func askFor(r *run, p *process, o *op) {
 		releaseVersion(r, p, o)
 	case opForget:
 		forgetResource(r, p, o)
+	case opImportKept, opForgetKept:
+		repairKept(r, p, o)
 	default:
 		r.task(p, "Collect", func(t *task) error {
 			t.books.grace = cmp.Or(o.d, fileGrace)
@@ -151,24 +153,6 @@ func askFor(r *run, p *process, o *op) {
 			return err
 		})
 	}
-}
-
-// fingerprint detects that a row was written. The revision alone is not sufficient for a row that
-// was removed and created again.
-type fingerprint struct {
-	rev, ticket int64
-	action      string
-}
-
-// fingerprintOf returns the fingerprint of the row of a resource. It is the zero value if there is
-// no row, or if the resource may not run.
-func fingerprintOf(r *run, id resource.ID) fingerprint {
-	row := r.state.read(env).rows[id]
-	if row == nil || row.Orphaned || row.Comparison() == state.Undefined ||
-		row.Block() == state.BlockedYes || row.Block() == state.NeedsPerson {
-		return fingerprint{}
-	}
-	return fingerprint{row.Rev, row.Ticket(), row.LastAction}
 }
 
 func sweepAll(r *run, p *process) {
@@ -364,7 +348,7 @@ func (s *spec) resource(have map[resource.ID]bool, partial bool) resource.Resour
 	if s.id.Type() == typeSwap && s.v%4 > 1 { // its replacement changes "fixed" with any v
 		attributes[schema.CreateBeforeDestroy] = false
 	}
-	if f, isFact := factIn(s.text); s.text != nil && (!isFact || have[f.Of] || partial) {
+	if of := learnedFrom(s.text); s.text != nil && (of == "" || have[of] || partial) {
 		attributes["text"] = s.text
 	}
 	for attribute, id := range map[string]resource.ID{"ear": s.ear, "mouth": s.mouth} {
@@ -379,11 +363,11 @@ func (s *spec) resource(have map[resource.ID]bool, partial bool) resource.Resour
 }
 
 // tied returns the requirements of a resource: those of its author, those of the types, and those of
-// the facts to which it refers.
+// the facts and secret outputs to which it refers.
 func (c *content) tied(w *resource.Resource) []resource.ID {
 	out := append(slices.Clone(w.Requires), c.subscribed(w)...)
-	if f, is := factIn(w.Attributes["text"]); is && c.entries[f.Of] != nil {
-		out = append(out, f.Of)
+	if of := learnedFrom(w.Attributes["text"]); c.entries[of] != nil {
+		out = append(out, of)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

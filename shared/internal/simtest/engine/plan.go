@@ -34,6 +34,7 @@ type Plan struct {
 	shuffles bool          // lanes and unknown values change often
 	touches  float64       // rate of concurrent writes just before a row is written
 	instant  bool          // port calls take no time
+	renews   bool          // leases are renewed during calls
 	// the clock advances only during port calls, so that many times are equal
 	still  bool
 	sizes  deploy.Sizes // of the engine's reads: small, so that reads have several parts
@@ -76,6 +77,8 @@ const (
 	opCancel
 	opRelease
 	opForget
+	opImportKept
+	opForgetKept
 )
 
 // String returns the name of a kind of operation.
@@ -83,12 +86,12 @@ func (k opKind) String() string {
 	return [...]string{"export", "deploy", "repair", "dry run", "pause", "halt", "set parameter",
 		"delete parameter",
 		"drift", "break", "mend", "rotate", "sweep", "crash", "jump", "collect", "cancel",
-		"release", "forget"}[k]
+		"release", "forget", "import kept", "forget kept"}[k]
 }
 
 // op is one external operation.
 //
-// Large: it is one of nineteen kinds of operations. A plan holds all operations in one list, which
+// Large: it is one of many kinds of operations. A plan holds all operations in one list, which
 // is printed and shrunk; each kind uses some of the fields.
 type op struct {
 	At   time.Duration

@@ -297,15 +297,9 @@ func (c *callerPort) Call(
 ) error {
 	r := c.p.world
 	t := r.sched.cur
-	if c.p.dead {
-		return c.p.noMore(t, "Call")
+	if err := c.begin(t, limit); err != nil {
+		return err
 	}
-	checkCovered(r, t, limit)
-	r.sched.pause(0)
-	if c.p.dead {
-		return c.p.noMore(t, "Call")
-	}
-	t.books.call++
 	if !r.faulty || r.sched.rng.Float64() >= r.plan.faults.hang {
 		err := guarded(func() { f(ctx) })
 		if err != nil {
@@ -321,20 +315,7 @@ func (c *callerPort) Call(
 	left.books, left.hangs = t.books, true
 	left.wake = r.sched.now + time.Duration(r.sched.rng.Int64N(int64(2*limit)))
 	r.sched.await(limit, func() bool { return left.done || c.p.dead })
-	switch {
-	case c.p.dead:
-		return c.p.noMore(t, "Call")
-	case left.done:
-		if err != nil {
-			t.books.unanswered()
-		}
-		return err
-	}
-	t.books.unanswered()
-	left.canceled = true
-	left.books = left.books.orphan()
-	t.faults++
-	return fault.New(fault.Timeout, "call handler", "it took more than %s", limit)
+	return c.answer(t, left, limit, &err)
 }
 
 // guarded runs f and returns a panic as an error.

@@ -41,6 +41,9 @@ func (r *run) newProcess() *process {
 		Pack: "sim", Holder: p.holder,
 		NewID: r.newID, Jitter: r.sched.rng.Float64, Sizes: r.plan.sizes,
 	}
+	if r.plan.renews {
+		c.Caller = &renewingPort{callerPort{p}}
+	}
 	if r.plan.Await {
 		c.Await = (&notifierPort{p}).await
 	}

@@ -216,12 +216,18 @@ type before struct {
 	env   state.Env
 	rows  map[resource.ID]state.Row
 	known map[state.ParameterKey]bool // whether the parameters that the commit removes were known
+	kept  map[resource.ID]state.Kept  // the states that the commit replaces
 }
 
 func rowsBefore(r *run, c *state.Commit) before {
 	e := r.state.read(env)
 	b := before{env: e.env, rows: make(map[resource.ID]state.Row, len(c.Rows)),
-		known: map[state.ParameterKey]bool{}}
+		known: map[state.ParameterKey]bool{}, kept: map[resource.ID]state.Kept{}}
+	for _, k := range c.Keep {
+		if was, had := e.kept[k.ID]; had {
+			b.kept[k.ID] = was
+		}
+	}
 	for _, k := range c.DropParameters {
 		_, b.known[k] = e.parameters[k]
 	}

@@ -41,6 +41,7 @@ func checkRows(r *run) {
 		default:
 			checkRow(r, row, i)
 			checkFact(r, row, it)
+			checkOutput(r, row, it)
 		}
 		if r.violation != nil {
 			return
@@ -147,6 +148,14 @@ func checkUndefined(r *run, row *state.Row) {
 	for _, ref := range resource.References(res.Written().Attributes) {
 		key := state.ParameterKey{}
 		switch f := ref.(type) {
+		case resource.Secret:
+			if o, is := f.Output(); is && e.kept[o.Of].Outputs == "" {
+				if of := e.rows[o.Of]; of != nil && asWanted(of) && !of.Orphaned && !r.books.unkept[o.Of] {
+					r.violate("followed", "%s waits for the output of %s, which is deployed", row.ID, o.Of)
+				}
+				return
+			}
+			continue
 		case resource.Parameter:
 			key.Name = f.Name
 		case resource.Fact:
@@ -434,6 +443,7 @@ func checkFailed(r *run, row *state.Row, t *thing) {
 	switch {
 	case t.broken != "":
 	case row.Block() == state.NeedsPerson:
+	case row.Class == provider.NeedsChange && lacksOutput(r, row):
 	case exists && want.fixed != 0 && have.fixed != want.fixed && !replaces(row.ID) &&
 		row.Class == provider.NeedsChange:
 	case exists && isPreserved(r, row, have, want) && row.Class == provider.NeedsChange:

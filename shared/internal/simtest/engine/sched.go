@@ -47,7 +47,8 @@ type task struct {
 	wake     time.Duration
 	awaiting func() bool // when not nil: the task also resumes once this returns true
 	began    time.Duration
-	hangs    bool // a handler call that has hung since its start
+	hangs    bool  // a handler call that has hung since its start
+	call     *task // its handler call, during which its lease is renewed
 	in       *coroutine
 	over     bool // the run has ended: the task runs to its end without yielding
 	started  bool // has run
@@ -246,12 +247,12 @@ func (s *scheduler) end(t *task) {
 }
 
 // drain ends the tasks of a crashed process: every call fails immediately, so each task ends when
-// it is resumed.
+// it is resumed. A task ends after its handler call.
 func (s *scheduler) drain(p *process) {
 	for again := true; again; {
 		again = false
 		for _, t := range s.tasks {
-			if t.proc == p && t != s.cur {
+			if t.proc == p && t != s.cur && (t.call == nil || t.call.done) {
 				s.resume(t)
 				again = true
 				break

@@ -266,6 +266,34 @@ func sourceMutants() []sourceMutant {
 		{"TargetNotChecked", "what is targeted is not compared with reality", "planner/target.go",
 			"return asks(r) && p.change(", `return asks(r) && !mutating("TargetNotChecked") && p.change(`,
 			"target", "targets", 100},
+		{"OutputsFollowedLater", "the entry of other outputs is not stored with them", "lane/keep.go",
+			"_, err := b.commit(ctx, c)", "stored := c\n\tif mutating(\"OutputsFollowedLater\") {\n" +
+				"\t\tstored.AddOutbox = nil\n\t}\n\t_, err := b.commit(ctx, stored)", "",
+			"outputs", 300},
+		{"EqualOutputsNew", "outputs that are the same again get another version", "run/kept.go",
+			"case sameOutputs:", `case sameOutputs && !mutating("EqualOutputsNew"):`, "outputs",
+			"outputs", 100},
+		{"ImportsUnnoticed", "imported outputs have the version of those that they replace", "kept.go",
+			"before[0].Outputs != outputs) {",
+			`before[0].Outputs != outputs && !mutating("ImportsUnnoticed")) {`, "followed",
+			"outputs", 300},
+		{"ImportsWhileRunning", "the state of a resource is replaced that runs where it was", "kept.go",
+			"if claimed.Running[id] {", `if claimed.Running[id] && !mutating("ImportsWhileRunning") {`,
+			"kept", "outputs", 500},
+		{"ImportsGone", "the state is imported of what was purged while the import waited", "kept.go",
+			"err != nil {\n\t\t\treturn err // a run",
+			"err != nil && !mutating(\"ImportsGone\") {\n\t\t\treturn err // a run", "kept", "outputs",
+			500},
+		{"LateRenewed", "a lease that has ended is renewed", "lane/holding.go",
+			"	if !l.Clock.Now().Before(ends) {\n\t\treturn fault.New(fault.Fenced, \"hold lane \"+l.key, " +
+				"\"its lease ended before it was renewed\")",
+			"	if !l.Clock.Now().Before(ends) && !mutating(\"LateRenewed\") {\n\t\treturn " +
+				"fault.New(fault.Fenced, \"hold lane \"+l.key, \"its lease ended before it was renewed\")",
+			"renewal", "outputs", 300},
+		{"ShortRenewed", "a lease is renewed for less than the time to the next renewal",
+			"lane/holding.go", "Until: now.Add(state.HeldAtOnce + state.LeaseMargin)}",
+			"Until: now.Add(state.HeldAtOnce + state.LeaseMargin)}\n\tif mutating(\"ShortRenewed\") {\n" +
+				"\t\tc.Until = time.Time{}\n\t}", "renewal", "outputs", 300},
 	}
 }
 

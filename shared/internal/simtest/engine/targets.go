@@ -90,11 +90,11 @@ func (o *op) about(base *content) map[resource.ID]bool {
 	return out
 }
 
-// factOf returns the resource to whose fact a spec refers, if the model has it.
+// factOf returns the resource to whose fact or secret output a spec refers, if the model has it.
 func (o *op) factOf(s *spec) []resource.ID {
-	f, refers := factIn(s.text)
-	if refers && slices.ContainsFunc(o.model, func(o spec) bool { return o.id == f.Of }) {
-		return []resource.ID{f.Of}
+	of := learnedFrom(s.text)
+	if of != "" && slices.ContainsFunc(o.model, func(o spec) bool { return o.id == of }) {
+		return []resource.ID{of}
 	}
 	return nil
 }
@@ -103,6 +103,24 @@ func (o *op) factOf(s *spec) []resource.ID {
 // rest of the model.
 func refusable(o *op, err error) bool {
 	return o.target != "" && (errors.As(err, new(diag.Problems)) || fault.Is(err, fault.Invalid))
+}
+
+// fingerprint detects that a row was written. The revision alone is not sufficient for a row that
+// was removed and created again.
+type fingerprint struct {
+	rev, ticket int64
+	action      string
+}
+
+// fingerprintOf returns the fingerprint of the row of a resource. It is the zero value if there is
+// no row, or if the resource may not run.
+func fingerprintOf(r *run, id resource.ID) fingerprint {
+	row := r.state.read(env).rows[id]
+	if row == nil || row.Orphaned || row.Comparison() == state.Undefined ||
+		row.Block() == state.BlockedYes || row.Block() == state.NeedsPerson {
+		return fingerprint{}
+	}
+	return fingerprint{row.Rev, row.Ticket(), row.LastAction}
 }
 
 // fingerprints returns the fingerprints of the rows whose check a targeted export requests.
