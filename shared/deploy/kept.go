@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"southbound/shared/deploy/lane"
@@ -135,12 +136,8 @@ func (e *Engine) inLane(
 	// Workers that found the lane taken have given up: they are notified again.
 	defer func() { _ = e.notifyReady(context.WithoutCancel(ctx), env) }()
 	defer client.Release(ctx, env, lease)
-	claimed, err := e.Claimed(ctx, env)
-	if err != nil {
+	if err := e.ends(ctx, env, id, lease.Key); err != nil {
 		return err
-	}
-	if claimed.Running[id] { // in a lane that it was moved from
-		return errKeptBusy(id)
 	}
 	c := state.Commit{Guard: state.Guard{Key: lease.Key, Fence: lease.Fence},
 		Until: e.Clock.Now().Add(state.LeaseMargin)}
@@ -157,6 +154,39 @@ func (e *Engine) inLane(
 		return err
 	}
 	return nil // a sweep does what is left
+}
+
+// ends returns Busy if a resource is running in a lane that it was moved from. A holder of such a lane
+// that has ended is fenced: otherwise it may keep a state later.
+func (e *Engine) ends(ctx context.Context, env string, id resource.ID, own string) error {
+	client := e.client()
+	rows, err := client.Rows(ctx, env, []resource.ID{id})
+	if err != nil {
+		return err
+	}
+	leases, err := e.State.Leases(ctx, env)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read leases", err)
+	}
+	for i := range leases {
+		l := &leases[i]
+		if l.Key == own || l.Holder == "" || !slices.ContainsFunc(l.Running, func(q resource.ID) bool {
+			return q == id || rows[id] != nil && rows[id].ManagesThingOf(q)
+		}) {
+			continue
+		}
+		if client.AtWork(l) {
+			return errKeptBusy(id)
+		}
+		fenced, err := client.Fence(ctx, env, l)
+		if err != nil {
+			return err
+		}
+		if !fenced {
+			return errKeptBusy(id)
+		}
+	}
+	return nil
 }
 
 func errKeptBusy(id resource.ID) error {

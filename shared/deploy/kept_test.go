@@ -191,6 +191,52 @@ func TestKeepOfAStaleHolder(t *testing.T) {
 	}
 }
 
+// TestKeepAfterAMove pins that a worker whose lease has ended keeps nothing once the resource was moved
+// to another lane and has run there, or a person has changed its state. No worker serves the former
+// lane again, so the fence of its lease does not grow on its own.
+func TestKeepAfterAMove(t *testing.T) {
+	t.Parallel()
+	until := func(r *rig) time.Time { return r.clock.Now().Add(24 * time.Hour) }
+	second := labelled("b", "two", "x")
+	for name, meanwhile := range map[string]func(r *rig) error{
+		"another worker": func(r *rig) error {
+			_, err := r.e.RunLane(t.Context(), "e", "b/0", until(r))
+			return err
+		},
+		"a person": func(r *rig) error {
+			sealed := must(r.e.Sealer.Seal(t.Context(), "e", second.ID,
+				state.Plain{State: []byte("s3cret number 2")}.Encode()))(t)
+			_, _, err := r.e.ImportKept(t.Context(), "e", second.ID, sealed, "")
+			return err
+		},
+	} {
+		r, m := keptRig(t)
+		var refused error
+		m.keeping = func(c *provider.Context) {
+			m.keeping = nil
+			r.export(deploy.Export{Model: modelOf(second)})
+			if err := meanwhile(r); name == "a person" && !fault.Is(err, fault.Busy) {
+				t.Errorf("%s, before the lease has ended: %v", name, err)
+			}
+			r.clock.advance(time.Hour)
+			if err := meanwhile(r); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			refused = c.Keep([]byte("stale"))
+		}
+		r.export(deploy.Export{Model: modelOf(labelled("a", "one", "x"))})
+		if _, err := r.e.RunLane(t.Context(), "e", "a/0", until(r)); err != nil {
+			t.Fatal(name, err)
+		}
+		if !fault.Is(refused, fault.Fenced) {
+			t.Errorf("%s: Keep returned %v", name, refused)
+		}
+		if got := r.check(m); !strings.HasSuffix(got, "s3cret number 2") {
+			t.Errorf("%s: the next run got %q", name, got)
+		}
+	}
+}
+
 // TestKeepRefused pins when a handler keeps nothing.
 func TestKeepRefused(t *testing.T) {
 	t.Parallel()

@@ -105,7 +105,8 @@ func TestKeptOfABusyLane(t *testing.T) {
 	r.export(deploy.Export{Model: modelOf(one)})
 	r.drain()
 	now := r.clock.Now()
-	lease, err := r.home.Acquire(t.Context(), "e", "a/0", "another", now, now.Add(time.Hour))
+	lease, err := r.home.Acquire(t.Context(), "e", "a/0", r.home.Holder()+"#worker", now,
+		now.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}

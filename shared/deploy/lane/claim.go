@@ -28,7 +28,10 @@ func (w claiming) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, e
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read leases", err)
 	}
-	fates := w.fates(leases, batch)
+	fates, err := w.fates(ctx, leases, batch)
+	if err != nil {
+		return nil, err
+	}
 	if written, err := w.writtenSince(ctx, batch, fates); err != nil {
 		return nil, err
 	} else if written {

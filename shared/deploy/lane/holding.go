@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/step"
 	"southbound/shared/fault"
@@ -196,21 +197,46 @@ type fate struct{ runs, ended bool }
 // fates returns the state of runs in other lanes for the rows of a batch. It evaluates each holder
 // once: a holder that is at work now and has ended a moment later may have written a row in
 // between. The batch does not wait for a holder that is known to have ended: if the lane no longer
-// exists, no other worker takes it over.
-func (l *holding) fates(leases []state.Lease, batch []*claim) map[resource.ID]fate {
+// exists, no other worker takes it over. Such a holder is fenced if a row keeps state: a state that it
+// still keeps would replace the state of the run that follows.
+func (l *holding) fates(
+	ctx context.Context, leases []state.Lease, batch []*claim,
+) (map[resource.ID]fate, error) {
 	out := map[resource.ID]fate{}
 	for i := range leases {
 		o := &leases[i]
 		if o.Key == l.key || o.Holder == "" {
 			continue
 		}
-		held := sync.OnceValue(func() bool { return l.AtWork(o) })
-		for _, c := range batch {
-			if slices.Contains(c.row.LeftLanes(), o.Key) &&
-				slices.ContainsFunc(o.Running, c.row.ManagesThingOf) {
-				f := out[c.row.ID]
-				out[c.row.ID] = fate{f.runs || held(), f.ended || !held()}
+		rows := runningUnder(o, batch)
+		if len(rows) == 0 {
+			continue
+		}
+		held := l.AtWork(o)
+		if !held && slices.ContainsFunc(rows, func(r *state.Row) bool {
+			return run.KeepsState(l.Runs, r)
+		}) {
+			fenced, err := l.Fence(ctx, l.env, o)
+			if err != nil {
+				return nil, err
 			}
+			held = !fenced
+		}
+		for _, r := range rows {
+			f := out[r.ID]
+			out[r.ID] = fate{f.runs || held, f.ended || !held}
+		}
+	}
+	return out, nil
+}
+
+// runningUnder returns the moved rows of a batch that the holder of another lease has started.
+func runningUnder(o *state.Lease, batch []*claim) []*state.Row {
+	var out []*state.Row
+	for _, c := range batch {
+		if slices.Contains(c.row.LeftLanes(), o.Key) &&
+			slices.ContainsFunc(o.Running, c.row.ManagesThingOf) {
+			out = append(out, c.row)
 		}
 	}
 	return out

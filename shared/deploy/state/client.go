@@ -107,6 +107,22 @@ func (c *Client) Release(ctx context.Context, env string, l Lease) {
 	_ = c.Retry(ctx, func() error { return c.State.Release(ctx, env, l) })
 }
 
+// Fence refuses further writes of the holder of a lease that is not at work (AtWork): it may be late,
+// rather than gone. The next holder of the lease still gets its Running. Fence returns false if another
+// process has taken the lease since.
+func (c *Client) Fence(ctx context.Context, env string, l *Lease) (bool, error) {
+	holder := c.NewHolder()
+	err := c.Retry(ctx, func() error {
+		now := c.Clock.Now()
+		_, err := c.State.Acquire(ctx, env, l.Key, holder, now, now)
+		return err
+	})
+	if fault.Is(err, fault.Busy) {
+		return false, nil
+	}
+	return err == nil, fault.Wrap(fault.Unknown, "fence lease "+l.Key, err)
+}
+
 // Rows returns rows by id; an unknown id has no row.
 func (c *Client) Rows(
 	ctx context.Context,

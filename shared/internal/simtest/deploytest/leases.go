@@ -97,6 +97,7 @@ func leaseChecks() []check {
 			f.ok(err)
 		}},
 		{"RunningEndsWithTheHolder", runningEndsWithTheHolder},
+		{"TakenForNoTimeFences", takenForNoTime},
 		{"DeadHoldersLeaseIsFree", deadHoldersLeaseIsFree},
 		{"UntilProlongs", untilProlongs},
 	}
@@ -122,6 +123,21 @@ func runningEndsWithTheHolder(f *fixture) {
 	start()
 	f.ok(f.A.Release(f.ctx, env, l))
 	f.same(len(f.held(lane).Running), 0, "after a release nothing runs")
+}
+
+// takenForNoTime pins that a lease that is taken until now fences the previous holder, is free, and
+// keeps the list of running resources for the next holder.
+func takenForNoTime(f *fixture) {
+	late := f.lease(f.A, lane, f.HolderA())
+	f.commit(state.Commit{Guard: guardOf(late), Next: []resource.ID{id(1)}})
+	fence, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), late.Until, late.Until)
+	f.ok(err)
+	_, err = f.A.Commit(f.ctx, env, state.Commit{Guard: guardOf(late)})
+	f.is(err, fault.Fenced, "the late holder")
+	next, err := f.A.Acquire(f.ctx, env, lane, f.HolderA(), late.Until, at(2*time.Hour))
+	f.ok(err)
+	f.same(next.Fence > fence.Fence, true, "the fence grows")
+	f.same(next.Running, []resource.ID{id(1)}, "what the late holder ran")
 }
 
 // deadHoldersLeaseIsFree pins that a lease is free immediately if the process of its holder is

@@ -66,6 +66,8 @@ type departures struct {
 	// kept are the states that may be stored, by object: see keepingHandler
 	kept  map[resource.ID][]string
 	split map[resource.ID]bool // objects with two states
+	// the last task that claimed a thing, or changed its kept state by hand
+	claimer map[resource.ID]*taskBooks
 	// resources whose state a person has removed
 	unkept map[resource.ID]bool
 	// the former dependants of a resource that left the model
@@ -250,7 +252,7 @@ func newBooks() *books {
 		departures: departures{
 			forgotten: map[resource.ID]bool{}, kept: map[resource.ID][]string{},
 			split: map[resource.ID]bool{}, moved: map[resource.ID]bool{},
-			unkept:   map[resource.ID]bool{},
+			claimer: map[resource.ID]*taskBooks{}, unkept: map[resource.ID]bool{},
 			purged:   map[resource.ID]bool{},
 			removing: map[resource.ID]map[resource.ID]bool{},
 			went:     map[resource.ID]map[resource.ID]bool{},

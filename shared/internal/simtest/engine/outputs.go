@@ -203,6 +203,7 @@ func lacksOutput(r *run, row *state.Row) bool {
 // changes the state of a resource that is being run.
 func checkKeeps(r *run, t *task, c *state.Commit, b before) {
 	for _, k := range c.Keep {
+		checkClaimer(r, t, k.ID)
 		was, had := b.kept[k.ID]
 		now := plainKept(k)
 		if had && len(now.Outputs) > 0 && bytes.Equal(now.Outputs, plainKept(was).Outputs) &&
@@ -222,8 +223,19 @@ func checkKeeps(r *run, t *task, c *state.Commit, b before) {
 	}
 }
 
+// checkClaimer checks that no task has claimed a thing since the claim of the task that keeps a state of
+// it, and no person has changed the state: a late holder of a lease must not replace a newer state. A
+// resource that was forgotten and created again does not know of a run that was under way.
+func checkClaimer(r *run, t *task, id resource.ID) {
+	if b := r.books; !t.books.repairs && b.claimer[thingOf(id)] != t.books && !b.split[thingOf(id)] &&
+		!b.forgotten[id] {
+		r.violate("kept", "%s keeps a state of %s, which another task has claimed since", t.name, id)
+	}
+}
+
 // checkRepaired checks that no live holder of a lane is running a resource.
 func checkRepaired(r *run, t *task, id resource.ID) {
+	r.books.claimer[thingOf(id)] = t.books
 	for key, h := range r.books.leases {
 		l := r.state.read(env).leases[key]
 		if h.by != t.books && !h.freed && !h.proc.dead && r.time().Before(h.until) &&

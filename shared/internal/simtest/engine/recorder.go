@@ -39,6 +39,12 @@ func (c *recorder) Acquire(
 			r.violate("D3", "the fence of %q does not grow: %d after %d", key, l.Fence, was.fence)
 		}
 	}
+	if until.Equal(now) { // a fence: it takes over nothing, and the lease has no holder from now on
+		r.books.leases[key] = &held{by: t.books, proc: t.proc, fence: l.Fence, until: until, freed: true}
+		r.happened("holder fenced")
+		r.tracef("%s fences the holder of %q", t.name, key)
+		return l, nil
+	}
 	t.books.inherits[key] = slices.DeleteFunc(slices.Clone(l.Running),
 		func(id resource.ID) bool { return !tellsOthers(r, id) })
 	for _, id := range t.books.inherits[key] {
