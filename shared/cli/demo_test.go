@@ -62,6 +62,18 @@ func (c colours) Read(_ *provider.Context, req provider.ReadRequest) (provider.O
 		Attributes: map[string]any{"colour": strings.TrimSpace(string(b))}}, err
 }
 
+// List implements provider.Lister. It lists the things of the script that runs.
+func (c colours) List(_ *provider.Context, each func(provider.Found) error) error {
+	dir := filepath.Join(os.Getenv("WORK"), "things")
+	files, err := os.ReadDir(dir)
+	for _, f := range files {
+		if err == nil && f.Name() != "empty" {
+			err = each(provider.Found{Attributes: map[string]any{"name": f.Name(), "dir": dir}})
+		}
+	}
+	return err
+}
+
 func (c colours) write(r provider.Resource) (provider.Result, error) {
 	return provider.Result{}, os.WriteFile(c.file(r), []byte(text(r, "colour")+"\n"), 0o600)
 }

@@ -122,7 +122,7 @@ func addCommands(a *parts.Parts, root *cobra.Command) {
 		scaffolds.InitCommand(), scaffolds.NewCommand(), parameters.ParameterCommand(),
 		upkeep.GCCommand(), types.SchemaCommand(),
 		(&modelcmd.Reports{Console: c, Docs: d}).ReportCommand(),
-		(&showcmd.Discovery{Console: c, Location: l, Session: s}).DiscoverCommand(),
+		(&showcmd.Discovery{Console: c, Location: l, Session: s, Program: p}).DiscoverCommand(),
 		server.RunCommand(), server.ConsoleCommand(),
 		(&servecmd.AgentRunner{Console: c, Location: l, Program: p, Docs: d, Conns: s.Conns}).AgentCommand(),
 		self.MachineCommand(), self.VersionCommand(), self.LSPCommand(),

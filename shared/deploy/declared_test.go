@@ -12,6 +12,7 @@ import (
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
+	"southbound/shared/fault"
 	"southbound/shared/internal/declared"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -216,6 +217,67 @@ func TestKnownAsksForDeclarations(t *testing.T) {
 			}
 			known(true, f.Hash)
 		})
+	}
+}
+
+// TestDiscoverDeclared holds that the bridge of a declared type lists its things, in a program that
+// has the type from a lock file and in one that reads the stored declaration.
+func TestDiscoverDeclared(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	f, b := declaration("one")
+	of := deploy.DiscoveryQuery{Type: "br::Thing", Agent: "a", Declaration: f.Hash}
+	wrong := func(kind fault.Kind, text string) {
+		t.Helper()
+		if _, err := r.e.Discover(t.Context(), "e", of); !fault.Is(err, kind) ||
+			!strings.Contains(err.Error()+fault.HintOf(err), text) {
+			t.Errorf("%v (%s), want %q", err, fault.HintOf(err), text)
+		}
+	}
+	wrong(fault.NotFound, "")
+	if err := r.home.Files().Put(t.Context(), []state.Blob{b}); err != nil {
+		t.Fatal(err)
+	}
+	wrong(fault.Unavailable, "go install example.org/southbound-br@latest")
+	r.withBridge()
+	wrong(fault.Unsupported, "describe its objects in a document")
+	of.Type = "br::Other"
+	wrong(fault.NotFound, "does not declare br::Other")
+	of.Type, of.Like = "br::Thing", map[string]string{"_type": "x"}
+	wrong(fault.Usage, `has no attribute "_type"`)
+
+	r.w.things = map[string]string{"x": "one", "y": "other"}
+	r.e.Bridges["br"].Handler = func(schema.Type) (provider.Handler, error) {
+		return lister{clever{handler: handler{r.w}, list: func(found func(provider.Found) error) error {
+			return errors.Join(found(provider.Found{Attributes: map[string]any{"name": "x", "value": "one"}}),
+				found(provider.Found{Attributes: map[string]any{"name": "y", "value": "other"}}))
+		}}}, nil
+	}
+	d, err := declared.Parse("types", b.Data, r.types)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of.Like = nil
+	for name, ask := range map[string]func() (deploy.Discovery, error){
+		"stored": func() (deploy.Discovery, error) { return r.e.Discover(t.Context(), "e", of) },
+		"lock file": func() (deploy.Discovery, error) {
+			r.types = r.types.With(d.Types()...)
+			bridges := r.e.Bridges
+			r.use(r.home, "test")
+			r.e.Bridges = bridges
+			return r.e.Discover(t.Context(), "e", deploy.DiscoveryQuery{Type: "br::Thing", Agent: "a"})
+		},
+	} {
+		got, err := ask()
+		if err != nil || len(got.LeftOut) > 0 || len(got.Resources) != 2 {
+			t.Fatalf("%s: %+v, %v", name, got, err)
+		}
+		want := []map[string]any{{"name": "x"}, {"name": "y", "value": "other"}}
+		for i, w := range want {
+			if !maps.Equal(got.Resources[i].Attributes, w) {
+				t.Errorf("%s: got %v, want %v", name, got.Resources[i].Attributes, w)
+			}
+		}
 	}
 }
 

@@ -43,27 +43,20 @@ type DiscoveryQuery struct {
 	// Like holds attributes, as text, that narrow the listing. Some types require them, such as a
 	// bucket or a path.
 	Like map[string]string
+	// Declaration is the hash of the stored file that declares Type; "": Type is one of the engine's
+	// own types.
+	Declaration string
 }
 
 // Discover lists the objects of a type on an agent, managed or not, and changes nothing. If the
 // environment describes agents, Discover returns NotFound for an agent that it does not describe.
 // If the environment describes no agents, an unknown agent is local. Discover returns Unsupported
-// if the handler of the type cannot list.
+// if the handler of the type cannot list, Unavailable if this program has no handler for it, and
+// NotFound if the declaration of the type is not stored.
 func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (Discovery, error) {
-	typeName, agentName := of.Type, of.Agent
-	typ, ok := e.Types.Type(typeName)
-	if !ok {
-		err := fault.New(fault.NotFound, "discover", "there is no type %q", typeName).
-			WithHint("`southbound types` lists them")
-		if similar := e.Types.Nearest(typeName); similar != "" {
-			err = err.WithHint("did you mean %s?", similar)
-		}
+	typ, err := e.listedType(ctx, of)
+	if err != nil {
 		return Discovery{}, err
-	}
-	if typ.Declaration() != nil {
-		return Discovery{}, fault.New(fault.Unsupported, "discover",
-			"%s is declared by a lock file, and only types of the program list what exists", typeName).
-			WithHint("describe the objects in a document")
 	}
 	like, err := parseLike(typ, of.Like)
 	if err != nil {
@@ -78,13 +71,13 @@ func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (D
 		return Discovery{}, fault.Wrap(fault.Unknown, "read agents", err)
 	}
 	d := &discoverer{runs: e.runner(), env: env, typ: typ, like: like, selects: selects,
-		agent: agents[agentName].Agent, seen: map[resource.ID]bool{},
+		agent: agents[of.Agent].Agent, seen: map[resource.ID]bool{},
 		out: Discovery{Notes: map[resource.ID]string{}}}
 	if d.agent.Name == "" {
-		if err := misnamed(agentName, agents); err != nil {
+		if err := misnamed(of.Agent, agents); err != nil {
 			return Discovery{}, err
 		}
-		d.agent = model.LocalAgent(agentName)
+		d.agent = model.LocalAgent(of.Agent)
 	}
 	defer d.session.Close()
 	if err := d.list(ctx); err != nil {
@@ -101,6 +94,33 @@ func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (D
 	)
 	slices.SortFunc(d.out.LeftOut, func(a, b LeftOut) int { return cmp.Compare(a.ID, b.ID) })
 	return d.out, nil
+}
+
+// listedType returns the type of a query.
+func (e *Engine) listedType(ctx context.Context, of DiscoveryQuery) (*schema.Compiled, error) {
+	if of.Declaration != "" {
+		d, err := e.declarations.Read(ctx, e.Files, resource.File{Hash: of.Declaration})
+		if err != nil {
+			return nil, err
+		}
+		types := d.Types()
+		i := slices.IndexFunc(types, func(t *schema.Compiled) bool { return t.Name == of.Type })
+		if i < 0 {
+			return nil, fault.New(fault.NotFound, "discover", "its declaration does not declare %s",
+				of.Type).WithHint("run the command beside the southbound.lock that declares it")
+		}
+		return types[i], nil
+	}
+	typ, ok := e.Types.Type(of.Type)
+	if ok {
+		return typ, nil
+	}
+	err := fault.New(fault.NotFound, "discover", "there is no type %q", of.Type).
+		WithHint("`southbound types` lists them")
+	if similar := e.Types.Nearest(of.Type); similar != "" {
+		err = err.WithHint("did you mean %s?", similar)
+	}
+	return nil, err
 }
 
 // misnamed rejects an agent that an environment does not have, if the environment describes other
@@ -321,6 +341,7 @@ func (d *discoverer) check(ctx context.Context, part []resource.Resource) error 
 	for i := range part {
 		full := part[i]
 		full.Attributes, _ = d.typ.Check(full.Attributes)
+		model.NameDeclaration(&full, d.typ)
 		// If the resource cannot be encoded, it does not decode either, and NewRun reports that.
 		body, _ := full.Encode()
 		row := &state.Row{ID: full.ID, Intent: state.Intent{Body: body}}

@@ -2,13 +2,21 @@
 // exists.
 package comparisons
 
-import "southbound/shared/api/exports"
+import (
+	"southbound/shared/api/exports"
+	"southbound/shared/schema"
+)
 
 // Discover is a request for the existing things of a type on an agent.
 type Discover struct {
 	Type  string            `json:"type" minLength:"1" maxLength:"1000"`
 	Agent string            `json:"agent" minLength:"1" maxLength:"255"`
 	Like  map[string]string `json:"like,omitempty" doc:"attributes, as text, that select the listed things; some types require them"`
+	// earlier servers reject the member, so it is left out for types of the program
+	Declaration string `json:"declaration,omitempty" pattern:"^([0-9a-f]{64})?$" doc:"hash of the uploaded file that declares the type"`
+
+	// Declared is the file of Declaration, of which a client uploads the bytes if the server lacks it.
+	Declared *schema.Declaration `json:"-"`
 }
 
 // ReadJob is a comparison: of a stored version, or of an export, with reality.

@@ -50,7 +50,8 @@ func (s *Service) Describe(ctx context.Context, env string, d Discover) (results
 	have, err := s.Env.Engine.Discover(
 		ctx,
 		env,
-		deploy.DiscoveryQuery{Type: d.Type, Agent: d.Agent, Like: d.Like},
+		deploy.DiscoveryQuery{Type: d.Type, Agent: d.Agent, Like: d.Like,
+			Declaration: d.Declaration},
 	)
 	if err != nil {
 		return results.FoundDone{}, err

@@ -17,6 +17,8 @@ import (
 	"southbound/shared/api/results"
 	"southbound/shared/api/wire"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/patience"
 )
@@ -136,6 +138,15 @@ func (c Remote) Discover(
 	ctx context.Context, env string, d comparisons.Discover,
 ) (results.Discovered, error) {
 	all, _, err := runJob(ctx, c.Conn, env, jobAsked{Discover: &d})
+	if d.Declared != nil && fault.Is(err, fault.NotFound) { // it may be the declaration
+		file := model.DeclarationFile(d.Declared)
+		m := &model.Model{Files: map[string]state.Blob{file.Hash: file}}
+		up := &files.Uploader{C: c.Conn, Env: env, Model: m}
+		if err := up.Store(ctx, []state.Blob{file}); err != nil {
+			return results.Discovered{}, err
+		}
+		all, _, err = runJob(ctx, c.Conn, env, jobAsked{Discover: &d})
+	}
 	if err == nil && all.Found == nil {
 		err = fault.New(fault.Foreign, "ask "+c.Base.Host, "the server reports no findings")
 	}

@@ -20,6 +20,7 @@ type Discovery struct {
 	*output.Console
 	*home.Location
 	*home.Session
+	*home.Program
 }
 
 // DiscoverCommand returns the command discover.
@@ -30,7 +31,9 @@ func (ds *Discovery) DiscoverCommand() *cobra.Command {
 		Long: "discover lists the things of a type on an agent, and writes them as a document. " +
 			"It changes nothing, and an apply of the document changes nothing. Things that no " +
 			"resource can describe are left out and named on standard error. Some types need " +
-			"attributes that select a place, such as a bucket or a path. With --json the " +
+			"attributes that select a place, such as a bucket or a path. Types of the " +
+			"southbound.lock in this directory can be discovered if their bridge lists them. " +
+			"With --json the " +
 			"document is one line. With --api the server reads an agent that it knows.\n\nAdd " +
 			"the document to the documents that you apply. Applied alone, it would be the " +
 			"whole description of the environment.",
@@ -72,7 +75,15 @@ func (ds *Discovery) discover(ctx context.Context, args []string, agent string) 
 		}
 		like[name] = value
 	}
-	d, err := ds.Home.Discover(ctx, ds.Env, api.Discover{Type: args[0], Agent: agent, Like: like})
+	of := api.Discover{Type: args[0], Agent: agent, Like: like}
+	types, err := ds.Registry(ds.Project.Dir)
+	if err != nil {
+		return err
+	}
+	if t, known := types.Type(of.Type); known && t.Declaration() != nil {
+		of.Declared, of.Declaration = t.Declaration(), t.Declaration().Hash
+	}
+	d, err := ds.Home.Discover(ctx, ds.Env, of)
 	if err != nil {
 		return err
 	}

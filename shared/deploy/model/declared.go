@@ -40,14 +40,28 @@ func Declare(m *Model, types *schema.Registry) {
 		if m.Files == nil {
 			m.Files = map[string]state.Blob{}
 		}
-		size := int64(len(d.Text))
-		m.Files[d.Hash] = state.Blob{Hash: d.Hash, Size: size, Data: d.Text}
-		r.Attributes = maps.Clone(r.Attributes)
-		if r.Attributes == nil {
-			r.Attributes = map[string]any{}
-		}
-		r.Attributes[TypeAttribute] = resource.File{Hash: d.Hash, Size: size}
+		m.Files[d.Hash] = DeclarationFile(d)
+		NameDeclaration(r, t)
 	}
+}
+
+// DeclarationFile returns the file of a declaration.
+func DeclarationFile(d *schema.Declaration) state.Blob {
+	return state.Blob{Hash: d.Hash, Size: int64(len(d.Text)), Data: d.Text}
+}
+
+// NameDeclaration adds to a resource the file that declares its type, if there is one. It copies the
+// attributes.
+func NameDeclaration(r *resource.Resource, typ *schema.Compiled) {
+	d := typ.Declaration()
+	if d == nil {
+		return
+	}
+	r.Attributes = maps.Clone(r.Attributes)
+	if r.Attributes == nil {
+		r.Attributes = map[string]any{}
+	}
+	r.Attributes[TypeAttribute] = resource.File{Hash: d.Hash, Size: int64(len(d.Text))}
 }
 
 // declaration returns the declaration in a file.

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
@@ -17,7 +18,9 @@ func (n *Runner) List(ctx context.Context, env string, typ *schema.Compiled, age
 	like map[string]any, s *Session) ([]provider.Found, error) {
 	nobody := anyOf(typ, agent.Name)
 	// If the resource cannot be encoded, it does not decode either, and newRun reports that.
-	body, _ := (&resource.Resource{ID: nobody, Type: typ.Name, Agent: agent.Name}).Encode()
+	res := &resource.Resource{ID: nobody, Type: typ.Name, Agent: agent.Name}
+	model.NameDeclaration(res, typ)
+	body, _ := res.Encode()
 	r := n.NewRun(ctx, env, &state.Row{ID: nobody, Intent: state.Intent{Body: body}}, nil, s)
 	if !r.Over() {
 		r.SetDry(nil, false)
@@ -29,6 +32,9 @@ func (n *Runner) List(ctx context.Context, env string, typ *schema.Compiled, age
 	lister, ok := provider.As[provider.Lister](r.handler)
 	if !ok {
 		err := fault.New(fault.Unsupported, "discover", "%s cannot list what exists", typ.Name)
+		if typ.Declaration() != nil {
+			return nil, err.WithHint("describe its objects in a document")
+		}
 		return nil, err.WithHint("types that can have the feature discover: " +
 			"`southbound types --json`")
 	}
