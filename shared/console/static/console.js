@@ -294,19 +294,46 @@ if (stream && $("[data-live][id]")) {
 }
 
 // ---- forms
+// hindrance returns why a form cannot be sent now; "": it can. So the page and what was typed stay if
+// the server is gone, the session has ended, or the server would refuse a form of this size.
+async function hindrance(form, button) {
+	const about = $("footer a[href*='/about']"); // there is none without a session
+	if (new URLSearchParams(new FormData(form, button)).toString().length > 4 << 20)
+		return "It has more than 4 MB. Shorten it, and send it again.";
+	try {
+		const res = about && await fetch(about.href, {headers: {"X-Region": "*"}, cache: "no-store"});
+		return res && res.status === 401 ? "You are signed out. Sign in in another tab, and send it again." : "";
+	} catch { return "The console does not answer. Send it again when it does."; }
+}
+
+// tell says above a form why it was not sent.
+function tell(form, why) {
+	const said = $(":scope > .problem[data-own]", form);
+	if (said) said.remove();
+	if (!why) return;
+	const text = make("div", {class: "problem", role: "alert", tabindex: "-1", "data-own": ""},
+		make("p", {}, make("b", {}, "This form was not sent."), " " + why + " What you typed is still here."));
+	form.prepend(text);
+	text.focus();
+}
+
 addEventListener("submit", async e => {
-	const form = e.target, button = e.submitter;
-	if (form.dataset.sent) { e.preventDefault(); return; } // twice by a double click
-	if (!button || !button.hasAttribute("data-swap")) {
-		if (form.method === "post") {
-			form.dataset.sent = "1";
-			setTimeout(() => delete form.dataset.sent, 3000);
-		}
+	const form = e.target, button = e.submitter, state = form.dataset.sent;
+	if (form.method !== "post") return;
+	form.dataset.sent = "1";
+	if (state === "go") { setTimeout(() => delete form.dataset.sent, 3000); return; }
+	e.preventDefault();
+	if (state) return; // twice by a double click
+	const y = scrollY, why = await hindrance(form, button);
+	tell(form, why);
+	if (!why && !(button && button.hasAttribute("data-swap"))) {
+		form.dataset.sent = "go";
+		if (!button || button.form === form) form.requestSubmit(button);
 		return;
 	}
-	e.preventDefault(); // a button such as "add" changes the form, not the home
-	const y = scrollY;
-	try {
+	delete form.dataset.sent;
+	if (why) return;
+	try { // a button such as "add" changes the form, not the home
 		const res = await fetch(form.action, {method: "POST", body: new URLSearchParams(new FormData(form, button))});
 		if (res.redirected) { location.assign(res.url); return; }
 		const page = parse(await res.text()), main = $("#main", page);
@@ -316,10 +343,7 @@ addEventListener("submit", async e => {
 		scrollTo(0, y);
 		const focus = $("[autofocus]", next) || button.id && document.getElementById(button.id);
 		if (focus) focus.focus();
-	} catch {
-		lost();
-		form.submit();
-	}
+	} catch { tell(form, "The console does not answer. Send it again when it does."); }
 });
 addEventListener("change", e => {
 	const form = e.target.form;
