@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"southbound/shared/api"
+	"southbound/shared/console/form"
 )
 
 // auditPages are the list of requests that changed something.
@@ -46,19 +49,42 @@ func auditPage(ctx context.Context, r *request) (view, error) {
 	}
 	d := auditView{Pager: r.turns("audit", nil, paramCursor, page.Next)}
 	d.Pager.Text = plural(len(page.Items), "request")
+	names := r.auditNames(ctx, page.Items)
 	for i := range page.Items {
-		d.Rows = append(d.Rows, r.audited(&page.Items[i]))
+		d.Rows = append(d.Rows, r.audited(&page.Items[i], names))
 	}
 	return view{Template: "audit.html", Title: "Audit", Section: "Audit", Data: d}, nil
 }
 
-func (r *request) audited(e *api.Audited) auditRow {
-	targets := strings.Join(e.Targets, ", ")
+// auditNames returns the instances that requests were about, by their ids. A home without services has
+// none.
+func (r *request) auditNames(ctx context.Context, all []api.Audited) map[string]form.Link {
+	var ids []string
+	for i := range all {
+		for _, target := range all[i].Targets {
+			if _, id, is := strings.Cut(target, "/"); is && uuid.Validate(id) == nil {
+				ids = append(ids, id)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	o, err := r.orders(ctx)
+	if err != nil {
+		return nil
+	}
+	return r.instanceLinks(ctx, o, ids)
+}
+
+func (r *request) audited(e *api.Audited, names map[string]form.Link) auditRow {
+	whole := strings.Join(e.Targets, ", ")
+	targets := named(whole, names)
 	if e.More > 0 {
 		targets += fmt.Sprintf(" and %s", plural(e.More, "other"))
 	}
 	row := auditRow{Row: "a-" + e.ID, At: r.time(e.At), By: cut(cmp.Or(e.By, "unknown"), 60), Via: viaWord(e.Via),
-		Act: strings.ReplaceAll(e.Act, "_", " "), Targets: cut(targets, 120), Message: e.Message,
+		Act: strings.ReplaceAll(e.Act, "_", " "), Targets: targetsOf(targets, whole), Message: e.Message,
 		Outcome: e.Outcome, Error: e.Error}
 	switch e.Outcome {
 	case "failed":
@@ -67,6 +93,15 @@ func (r *request) audited(e *api.Audited) auditRow {
 		row.Tone = "warn"
 	}
 	return row
+}
+
+// targetsOf returns the targets of a request with names, and as they were recorded as title.
+func targetsOf(targets, whole string) cutText {
+	out := cut(targets, 120)
+	if targets != whole {
+		out.Whole = whole
+	}
+	return out
 }
 
 // viaWord says how a caller is known.

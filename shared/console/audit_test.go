@@ -45,3 +45,26 @@ func TestAuditPage(t *testing.T) {
 	b := signedIn(t, console.New(consoletest.FailingAt(w.Service, "AuditPage", gone), options()))
 	wants(t, b.Get(at, http.StatusServiceUnavailable), "Try again")
 }
+
+// TestNamesOfInstances pins that lists name instances by their identities, and not by their ids.
+func TestNamesOfInstances(t *testing.T) {
+	t.Parallel()
+	w := consoletest.Open(t, handlers.All())
+	w.Fill(t)
+	up, broken := w.FillServices(t, "testdata/forms.cf")
+	for name, home := range w.Homes(t) {
+		b := signedIn(t, console.New(home, options()))
+		audit := b.Get(at+"audit", http.StatusOK)
+		wants(t, audit, "site/www.example.com, state up", "site/broken.example.com, state failed")
+		if strings.Contains(consoletest.TextOf(audit), broken.ID) {
+			t.Errorf("%s: the audit has an id", name)
+		}
+		row := `<a class="pill" href="` + at + "instances/" + up.ID + `" title="` + up.ID + `">instance</a>`
+		if list := b.Get(at+"resources", http.StatusOK); !strings.Contains(list, row) {
+			t.Errorf("%s: no link to the instance of a resource: %s", name, consoletest.TextOf(list))
+		}
+		if page := b.Get(at+"instances/"+broken.ID+"?tab=resources", http.StatusOK); strings.Contains(page, "Place in the model") {
+			t.Errorf("%s: a column is empty", name)
+		}
+	}
+}

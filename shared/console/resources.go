@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"southbound/shared/api"
 	"southbound/shared/deploy/state"
 )
@@ -46,6 +48,8 @@ type resourceRow struct {
 	Reason  string
 	LastRun string
 	Set     string
+	// SetURL is the page of the instance that owns the set; "": there is none. The title has its id.
+	SetURL, SetTitle string
 }
 
 // selectionForm is what can be done with the resources of a list.
@@ -115,6 +119,9 @@ func (r *request) countLinks(p *api.Progress, sel selection) (out []countView, a
 func (r *request) resourceRow(x *api.Resource) resourceRow {
 	row := resourceRow{Row: rowID("r", string(x.ID)), Of: r.ref(x.ID), Status: statusOf(x.Status),
 		Reason: shorten(x.Reason, reasonRoom(x.ID)), LastRun: string(x.LastRun), Set: shorten(x.Set, 40)}
+	if uuid.Validate(x.Set) == nil && r.hasPage(instancePattern) { // the set of an instance has its id
+		row.Set, row.SetURL, row.SetTitle = "instance", r.instanceURL(x.Set, ""), x.Set
+	}
 	if x.Interrupted {
 		row.Reason = cmp.Or(row.Reason, "interrupted; no process has taken it up yet")
 	}
