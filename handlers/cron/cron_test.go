@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/handlers/internal/disk"
 	"southbound/handlers/internal/textfile"
 
 	"southbound/shared/diff"
@@ -31,7 +32,8 @@ func updates() []map[string]any {
 func TestFileConformance(t *testing.T) {
 	s := &providertest.Stopper{}
 	d := Job()
-	d.Handler = newHandler(textfile.NewEditor(func(string) error { return s.Before() }), "crontab")
+	d.Handler = newHandler(textfile.Editor{Sys: &disk.System{
+		Before: func(string) error { return s.Before() }}}, "crontab")
 	providertest.Run(t,
 		providertest.Subject{Definition: d,
 			New: func(dir string, _ *providertest.Host) (providertest.Case, error) {

@@ -327,7 +327,7 @@ func TestEditorsDoNotLoseChanges(t *testing.T) {
 	path := filepath.Join(dir, "a")
 	host := providertest.NewHost(nil)
 	stranger := 0
-	e := textfile.NewEditor(func(call string) error {
+	e := textfile.Editor{Sys: &disk.System{Before: func(call string) error {
 		if call == "fsync" && stranger == 0 { // once, between reading and replacing
 			stranger++
 			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
@@ -338,7 +338,7 @@ func TestEditorsDoNotLoseChanges(t *testing.T) {
 			return err
 		}
 		return nil
-	})
+	}}}
 	add := func(e textfile.Editor, name string) error {
 		return e.Edit(host.Context(t.Context(), provider.Options{}), path, textfile.AnyFile(),
 			func(t textfile.Text) (textfile.Text, error) {

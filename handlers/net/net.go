@@ -150,11 +150,11 @@ func (e entry) String() string {
 
 // wanted holds the attributes of a resource.
 type wanted struct {
-	name, file string
-	ips        []netip.Addr
-	aliases    []string
-	comment    string
-	isSet      map[string]bool // which attributes the resource sets
+	name    string
+	ips     []netip.Addr
+	aliases []string
+	comment string
+	isSet   map[string]bool // which attributes the resource sets
 }
 
 func wantedOf(r provider.Resource) (wanted, error) {
@@ -162,7 +162,6 @@ func wantedOf(r provider.Resource) (wanted, error) {
 		isSet: map[string]bool{"aliases": r.Attributes["aliases"] != nil,
 			"comment": r.Attributes["comment"] != nil}}
 	w.name, _ = r.Attributes["name"].(string)
-	w.file, _ = r.Attributes["file"].(string)
 	comment, _ := r.Attributes["comment"].(string)
 	w.comment = strings.TrimSpace(comment)
 	for _, s := range list(r.Attributes["ip"]) {

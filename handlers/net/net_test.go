@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"southbound/handlers/internal/disk"
 	"southbound/handlers/internal/textfile"
 
 	"southbound/shared/diff"
@@ -46,7 +47,8 @@ func TestConformance(t *testing.T) {
 	s := &providertest.Stopper{}
 	d := HostEntry()
 	listed := &relisted{
-		handler: newHandler(textfile.NewEditor(func(string) error { return s.Before() }))}
+		handler: newHandler(textfile.Editor{Sys: &disk.System{
+			Before: func(string) error { return s.Before() }}})}
 	d.Handler = listed
 	providertest.Run(t,
 		providertest.Subject{Definition: d,

@@ -123,8 +123,6 @@ const (
 	objectNotInState     = "55000"
 	activeTransaction    = "25001"
 	uniqueViolation      = "23505"
-	featureNotSupported  = "0A000"
-	configurationLimit   = "53400"
 	invalidPassword      = "28P01"
 	invalidAuthorization = "28000"
 	serializationFailure = "40001"

@@ -57,7 +57,6 @@ type (
 	Detail           = resources.Detail
 	Diagnosis        = instances.Diagnosis
 	Discover         = comparisons.Discover
-	Discovered       = results.Discovered
 	Discovery        = wire.Discovery
 	PythonFunction   = wire.PythonFunction
 	ErrorLine        = lines.ErrorLine
@@ -81,7 +80,6 @@ type (
 	InstanceResource = instances.InstanceResource
 	JobState         = jobs.JobState
 	Kept             = kept.Plan
-	KeptState        = states.Kept
 	SealedState      = states.Sealed
 	Message          = actions.Message
 	Moves            = lines.Moves
@@ -121,7 +119,6 @@ type Page[T any] = paging.Page[T]
 const (
 	AuthBearer = wire.AuthBearer
 	AuthSigV4  = wire.AuthSigV4
-	AuthNone   = wire.AuthNone
 
 	ViaOS      = wire.ViaOS
 	ViaToken   = wire.ViaToken

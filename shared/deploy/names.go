@@ -21,7 +21,6 @@ type (
 
 // Codes of problems with instances of services; see package planner.
 const (
-	CodeInstanceChanged = planner.CodeInstanceChanged
 	CodeInstanceMissing = planner.CodeInstanceMissing
 	CodeInstanceDeleted = planner.CodeInstanceDeleted
 )

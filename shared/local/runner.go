@@ -36,9 +36,7 @@ type Drained struct {
 	// Stuck: all remaining resources wait, because their agents are paused or the environment is
 	// halted.
 	Stuck bool
-	// Ran counts the resources that this process ran. Fixed counts those that had drifted and were
-	// corrected.
-	Ran, Fixed int
+	Fixed int // how many resources had drifted and were corrected by this process
 }
 
 const (
@@ -61,8 +59,7 @@ type lanes struct {
 	busy  map[string]bool           // served now
 	last  map[string]deploy.LaneRun // outcome of the last run of each lane
 	err   error                     // the first error of a lane
-	ran   int                       // resources
-	fixed int                       // of these, drifted and corrected
+	fixed int                       // resources that had drifted and were corrected
 }
 
 func (r *Runner) lanesOf(env string) *lanes {
@@ -97,7 +94,6 @@ func (l *lanes) run(ctx context.Context, lane string) {
 	l.mu.Lock()
 	delete(l.busy, lane)
 	l.last[lane] = out
-	l.ran += out.Ran
 	l.fixed += out.Fixed
 	if err != nil && l.err == nil {
 		l.err = err
@@ -240,7 +236,7 @@ func (r *Runner) quiet(
 	if report != nil {
 		report(p)
 	}
-	out := Drained{Progress: p, Ran: l.ran, Fixed: l.fixed}
+	out := Drained{Progress: p, Fixed: l.fixed}
 	if p.Done() {
 		return out, true, 0, nil
 	}

@@ -27,12 +27,6 @@ const (
 // ready to use.
 type Editor struct{ Sys *disk.System }
 
-// NewEditor returns an editor that calls before ahead of each call that reaches the disk, and fails
-// with its error. Tests use it to examine the state after a crash.
-func NewEditor(before func(call string) error) Editor {
-	return Editor{&disk.System{Before: before}}
-}
-
 // Text is the content of a file.
 type Text struct {
 	Exists bool

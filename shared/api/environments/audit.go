@@ -27,9 +27,6 @@ const (
 	ActForgetState     = "forget_state"
 	ActSetParameter    = "set_parameter"
 	ActDeleteParameter = "delete_parameter"
-	ActSetState        = "set_state"
-	ActForceState      = "force_state"
-	ActDestroy         = "destroy"
 )
 
 // The outcomes of an act. OutcomeUnknown means that its process ended first.

@@ -17,7 +17,6 @@ import (
 // The error codes that operations check.
 const (
 	ConditionFailed      = "ConditionalCheckFailedException"
-	TransactionCanceled  = "TransactionCanceledException"
 	TransactionConflict  = "TransactionConflictException"
 	PreconditionFailed   = "PreconditionFailed"
 	ConditionalConflict  = "ConditionalRequestConflict"

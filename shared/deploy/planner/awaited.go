@@ -145,7 +145,6 @@ type waiting struct {
 	*forecast
 	s     *steps
 	g     *version.Graph
-	rows  map[resource.ID]pair
 	known map[resource.ID]bool // rows that an apply of the plan runs
 	acts  map[resource.ID]PlannedChange
 }
@@ -165,7 +164,7 @@ func (p *forecast) settle(ctx context.Context, s *steps, rows map[resource.ID]pa
 		return err
 	}
 	p.awaited = make(map[resource.ID]bool, len(rows))
-	w := waiting{forecast: p, s: s, g: g, rows: rows, known: p.awaited,
+	w := waiting{forecast: p, s: s, g: g, known: p.awaited,
 		acts: make(map[resource.ID]PlannedChange, len(s.planned))}
 	for i := range s.planned {
 		w.acts[s.planned[i].ID] = s.planned[i]

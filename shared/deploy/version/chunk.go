@@ -84,13 +84,6 @@ func ChunkText(entries []Entry) []byte {
 // ChunkFile returns the file of a chunk with this text.
 func ChunkFile(text []byte) state.Blob { return FileOf(compress(text)) }
 
-// ContentDigest returns the digest of all chunks of a version, given their texts.
-func ContentDigest(texts [][]byte) string {
-	sums := make([][sha256.Size]byte, len(texts))
-	parallel.For(len(sums), func(i int) { sums[i] = sha256.Sum256(texts[i]) })
-	return SumsDigest(sums)
-}
-
 // SumsDigest returns the digest of all chunks of a version, given the sums of their texts.
 func SumsDigest(sums [][sha256.Size]byte) string {
 	whole := sha256.New()

@@ -40,13 +40,6 @@ func (en *Entry) HasReferences() bool {
 		bytes.Contains(en.Body, []byte(`"secret":"output:`))
 }
 
-// MaySendEvents reports whether dependants may have to be notified of changes of an entry's
-// resource; false is certain.
-func (en *Entry) MaySendEvents() bool {
-	return bytes.Contains(en.Body, []byte(`"send_event"`)) ||
-		bytes.Contains(en.Body, []byte(`"heard"`))
-}
-
 // SortedEntries returns entries in order of id.
 func SortedEntries(byID map[resource.ID]Entry) []Entry {
 	entries := make([]Entry, 0, len(byID))

@@ -148,7 +148,7 @@ func (p *program) registerOne(u *textUnit, st syntax.Statement) {
 		}
 	case *syntax.Implementation:
 		d.impl = &implementation{name: u.ns.name + "::" + st.Name.Text, at: u.pos(&st.Name),
-			ns: u.ns, file: u.file, syntax: st}
+			syntax: st}
 		name, made = &st.Name, d.impl
 	case *syntax.Index, *syntax.Implement, *syntax.Relation:
 	default:

@@ -29,7 +29,6 @@ type scheduler struct {
 	ready  line // units that can run
 	first  *unit
 	last   *unit
-	now    *unit // the unit that is running
 	spare  spare
 	left   map[*variable]*unit // the result of makers, built after the run has stopped
 }
@@ -82,7 +81,6 @@ func (e *engine) loop() *fail {
 func (e *scheduler) drain() *fail {
 	for e.ready.first != nil {
 		u := e.ready.pop()
-		e.now = u
 		if e.used.steps++; e.due() {
 			if f := e.judge(goesOn(u.task)); f != nil {
 				return f
@@ -101,7 +99,6 @@ func (e *scheduler) drain() *fail {
 			return f
 		}
 	}
-	e.now = nil
 	return nil
 }
 

@@ -18,8 +18,6 @@ type implementation struct {
 	name   string // the full name
 	entity *types.Entity
 	at     *diag.Pos
-	ns     *namespace
-	file   *file
 	syntax *syntax.Implementation
 	body   *body
 }

@@ -8,17 +8,14 @@ import (
 )
 
 // regex is a Python regular expression that matches from the beginning of a text.
-type regex struct {
-	text     string
-	compiled *pyregexp.Regexp
-}
+type regex struct{ compiled *pyregexp.Regexp }
 
 func pattern(text string) (*regex, error) {
 	re, err := pyregexp.Compile(text)
 	if err != nil {
 		return nil, err
 	}
-	return &regex{text, re}, nil
+	return &regex{re}, nil
 }
 
 // matches reports whether a value matches. A value that is not a string is an error.

@@ -378,7 +378,7 @@ func (p *parser) macroBody(m *macro, end string) error {
 	p.macros = append(p.macros, m)
 	defer func() { p.macros = p.macros[:len(p.macros)-1] }()
 	body, _, err := p.until(end)
-	m.body, m.tpl = body, p.tpl
+	m.body = body
 	return err
 }
 
@@ -390,7 +390,7 @@ func (p *parser) macroTag(at int) (node, error) {
 	if !assignable(name) {
 		return nil, p.failAt(at, "%q cannot be the name of a macro", name)
 	}
-	m := &macro{name: name, line: at}
+	m := &macro{name: name}
 	if err := p.signature(m); err != nil {
 		return nil, err
 	}
@@ -401,7 +401,7 @@ func (p *parser) macroTag(at int) (node, error) {
 }
 
 func (p *parser) callTag(at int) (node, error) {
-	m := &macro{name: "caller", line: at}
+	m := &macro{name: "caller"}
 	if p.op("(") {
 		if err := p.signature(m); err != nil {
 			return nil, err

@@ -95,7 +95,7 @@ func (p *parser) index(of expr) (expr, error) {
 }
 
 func (p *parser) arguments() (arguments, error) {
-	a := arguments{lineThen: p.now().line}
+	var a arguments
 	if err := p.expectOp("("); err != nil {
 		return a, err
 	}

@@ -190,11 +190,10 @@ type (
 
 // arguments are the arguments of a call.
 type arguments struct {
-	args     []expr
-	named    []namedExpr
-	list     expr // *x
-	dict     expr // **x
-	lineThen int  // of the call
+	args  []expr
+	named []namedExpr
+	list  expr // *x
+	dict  expr // **x
 }
 
 type namedExpr struct {
@@ -211,8 +210,6 @@ type macro struct {
 	// The special names that the body reads. A macro accepts only those extra arguments that it
 	// reads.
 	varargs, kwargs, caller bool
-	line                    int
-	tpl                     *Template
 	// looksUp are the names to look up in the host when the body starts.
 	looksUp []string
 }

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/lang/module"
 )
@@ -132,12 +131,11 @@ type environment struct {
 	dir  string // the working directory of child processes
 	lock *os.File
 	say  func(format string, args ...any)
-	warn func(diag.Problem)
 }
 
 // environmentAt returns the virtual environment at a path, with the lock on it.
 func environmentAt(path string, lock *os.File, t *Tool) environment {
-	return environment{path: path, dir: t.Dir, lock: lock, say: t.Say, warn: t.Warn}
+	return environment{path: path, dir: t.Dir, lock: lock, say: t.Say}
 }
 
 // run runs a program that inherits the lock on the environment.

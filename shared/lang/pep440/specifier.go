@@ -77,9 +77,6 @@ func ParseSet(text string) (Set, error) {
 // String returns the constraint as written, without white space.
 func (s Specifier) String() string { return s.op + s.text }
 
-// Operator returns the operator, such as >=.
-func (s Specifier) Operator() string { return s.op }
-
 // Version returns the text of the version.
 func (s Specifier) Version() string { return s.text }
 

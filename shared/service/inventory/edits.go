@@ -60,7 +60,7 @@ func applied(
 				"the edit %s: %v", edit.ID, err)
 			continue
 		}
-		e.edit, e.path = edit, path
+		e.edit = edit
 		e.apply(&s.Part, nil, given, path)
 	}
 	return given, e.problems.Err()
@@ -74,7 +74,6 @@ const hintPath = "write databases[name=shop].size, with \\ before .[]=; in names
 type editor struct {
 	checker
 	edit Edit
-	path Path
 }
 
 func (e *editor) wrong(at Path, format string, args ...any) {

@@ -130,9 +130,6 @@ func (s *Symbol) FullName() string {
 // IsAttribute reports whether this is an attribute or an end of a relation.
 func (s *Symbol) IsAttribute() bool { return s.Kind == Attribute || s.Kind == Relation }
 
-// Own returns the attributes that an entity defines itself, including relations.
-func (s *Symbol) Own() []*Symbol { return s.own }
-
 // Attribute returns the attribute of an entity, its own or an inherited one; nil if there is none.
 func (s *Symbol) Attribute(name string) *Symbol { return s.attribute(name, map[*Symbol]bool{}) }
 
