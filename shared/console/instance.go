@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"southbound/shared/api"
+	"southbound/shared/api/instances"
 	"southbound/shared/console/form"
 	"southbound/shared/diag"
 	"southbound/shared/service/definition"
@@ -97,7 +98,10 @@ func instancePage(ctx context.Context, r *request) (view, error) {
 		return view{}, err
 	}
 	d := r.instanceView(&i, &offer.Service)
-	d.Progress = r.progress(ctx, &i)
+	one := []orders.Instance{i}
+	if instances.CountProgress(ctx, r.home(ctx), r.Env, one) == nil {
+		d.Progress = progressOf(one[0].Progress)
+	}
 	d.ReferredBy = r.linksTo(ctx, o, i.ReferredBy)
 	switch d.Tab {
 	case tabDocumentation:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"southbound/shared/api"
+	"southbound/shared/api/instances"
 	"southbound/shared/console/form"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/orders"
@@ -117,9 +118,12 @@ func inventoryPage(ctx context.Context, r *request) (view, error) {
 		d.Wrong = r.problem(err)
 	}
 	links := r.relatedIn(ctx, o, &offer.Service, columns, page.Items)
+	counted := instances.CountProgress(ctx, r.home(ctx), r.Env, page.Items) == nil
 	for n := range page.Items {
 		row := r.inventoryRow(&page.Items[n], columns, links)
-		row.Progress = r.progress(ctx, &page.Items[n])
+		if counted {
+			row.Progress = progressOf(page.Items[n].Progress)
+		}
 		d.Rows = append(d.Rows, row)
 	}
 	d.Chips = r.inventoryChips(q)
@@ -255,19 +259,8 @@ func (r *request) inventoryRow(
 	return row
 }
 
-// progress returns the progress of the resources of an instance.
-func (r *request) progress(ctx context.Context, i *orders.Instance) progressView {
-	p := i.Progress
-	if p == nil {
-		p = &orders.Progress{}
-		err := r.home(ctx).Resources(ctx, r.Env, []string{"set=" + i.ID}, func(one *api.Resource) error {
-			countProgress(p, one)
-			return nil
-		})
-		if err != nil {
-			return progressView{}
-		}
-	}
+// progressOf returns the progress of the resources of an instance; nothing if it has none.
+func progressOf(p *orders.Progress) progressView {
 	if p.Total == 0 {
 		return progressView{}
 	}

@@ -3,10 +3,8 @@ package console
 import (
 	"context"
 	"net/url"
-	"slices"
 
 	"southbound/shared/api"
-	"southbound/shared/deploy/state"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/orders"
 )
@@ -161,17 +159,4 @@ func (r *request) namesOf(ctx context.Context, o api.Orders, items []orders.Acce
 		names[id] = link.Name
 	}
 	return names
-}
-
-// countProgress counts a resource of an instance.
-func countProgress(p *orders.Progress, one *api.Resource) {
-	p.Total++
-	switch {
-	case slices.Contains([]state.Status{state.StatusDeployed, state.StatusNonCompliant}, one.Status):
-		p.Deployed++
-	case slices.Contains([]state.Status{state.StatusAvailable, state.StatusDeploying}, one.Status):
-		p.Waiting++
-	default:
-		p.Failed++
-	}
 }

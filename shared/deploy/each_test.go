@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"southbound/shared/deploy"
@@ -33,8 +34,9 @@ func TestEachRowOfSet(t *testing.T) {
 	config, store := r.e.Config, &countsRows{Home: r.home}
 	config.State = store
 	e := deploy.New(config)
-	for set, n := range want {
-		filter, err := state.ParseFilter([]string{"set=" + set})
+	for terms, n := range map[string]int{"set=": want[""], "set=few": want["few"], "set=many": want["many"],
+		"set=few set=many": want["few"] + want["many"], "set= set=few": want[""] + want["few"]} {
+		filter, err := state.ParseFilter(strings.Fields(terms))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,14 +49,14 @@ func TestEachRowOfSet(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(ids) != n {
-			t.Errorf("set %q: %d resources, want %d", set, len(ids), n)
+			t.Errorf("%s: %d resources, want %d", terms, len(ids), n)
 		}
-		if set != "" && store.read != n {
-			t.Errorf("set %q: %d rows were read for %d resources", set, store.read, n)
+		if filter.OfNamed() && store.read != n {
+			t.Errorf("%s: %d rows were read for %d resources", terms, store.read, n)
 		}
 		for i := 1; i < len(ids); i++ {
 			if ids[i-1] >= ids[i] {
-				t.Fatalf("set %q: %s stands before %s", set, ids[i-1], ids[i])
+				t.Fatalf("%s: %s stands before %s", terms, ids[i-1], ids[i])
 			}
 		}
 	}

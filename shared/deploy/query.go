@@ -261,8 +261,8 @@ func (e *Engine) Row(ctx context.Context, env string, id resource.ID) (state.Row
 	return *rows[id], nil
 }
 
-// EachRow calls f for every resource that matches, in order of id, until f returns an error. Of a named
-// set it reads only the rows of the set, if the state has an index.
+// EachRow calls f for every resource that matches, in order of id, until f returns an error. Of named
+// sets it reads only the rows of these sets, if the state has an index.
 func (e *Engine) EachRow(
 	ctx context.Context, env string, filter state.Filter, f func(*state.Row) error,
 ) error {
@@ -272,8 +272,8 @@ func (e *Engine) EachRow(
 		}
 		return f(r)
 	}
-	if set := filter.Set; set != "" {
-		return e.client().EachFound(ctx, env, state.InSet(set), match)
+	if filter.OfNamed() {
+		return e.client().EachFound(ctx, env, state.Filter{Sets: filter.Sets}, match)
 	}
 	return e.client().EachRow(ctx, env, match)
 }

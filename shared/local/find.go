@@ -3,6 +3,7 @@ package local
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -55,7 +56,7 @@ func oneOf[T comparable](list, all []T, n int) bool {
 
 // FindRows implements state.RowFinder. It reads the ids of candidates from an index: by facet if
 // the query is about the state or its order, and in ranges of ids that a type, an agent or the
-// beginning of a glob defines. Rows of a set and rows with a reason have an index of their own. Only
+// beginning of a glob defines. Rows of named sets and rows with a reason have an index of their own. Only
 // the rows of the page are decoded.
 func (h *Home) FindRows(ctx context.Context, env string, q state.RowQuery) (state.RowPage, error) {
 	var page state.RowPage
@@ -130,7 +131,7 @@ const maxSought = 1000
 func (f *finder) plan() error {
 	filter := &f.q.Filter
 	byFacet := len(filter.Statuses)+len(filter.Compliance)+len(filter.LastRun)+
-		len(filter.Blocked) > 0 || f.ofSet() || len(f.reasons()) > 0
+		len(filter.Blocked) > 0 || filter.OfNamed() || len(f.reasons()) > 0
 	if byFacet || f.q.Order == state.WorstFirst {
 		have, err := f.facets()
 		if err != nil {
@@ -334,7 +335,7 @@ func (f *finder) eachIn(
 			return false, err
 		}
 		for _, id := range ids {
-			if f.without[id] || !f.q.Filter.Picks(id, f.q.Filter.Set) {
+			if f.without[id] || !f.q.Filter.PicksID(id) {
 				continue
 			}
 			if more, err := do(id); err != nil || !more {
@@ -415,10 +416,15 @@ func (f *finder) index(facets bool) (name, where string, args []any) {
 	if facets {
 		name = "resources_facet"
 	}
-	if filter.OfSet() {
-		where, args = "AND set_name = +? ", append(args, filter.Set)
+	switch sets := filter.Sets; len(sets) {
+	case 0:
+	case 1:
+		where, args = "AND set_name = +? ", append(args, sets[0])
+	default: // one statement for any number of them
+		list, _ := json.Marshal(sets) // texts never fail
+		where, args = "AND set_name IN (SELECT value FROM json_each(+?)) ", append(args, string(list))
 	}
-	if f.ofSet() {
+	if filter.OfNamed() {
 		name, where = "resources_set", where+"AND set_name <> '' "
 	}
 	for n, part := range f.reasons() {
@@ -433,9 +439,6 @@ func (f *finder) index(facets bool) (name, where string, args []any) {
 	}
 	return name, where, args
 }
-
-// ofSet reports whether the query is about the resources of a named set. Others are in no index.
-func (f *finder) ofSet() bool { return f.q.Filter.OfSet() && f.q.Filter.Set != "" }
 
 // reasons returns the parts of the reason that the query is about.
 func (f *finder) reasons() []string {

@@ -195,8 +195,12 @@ func Diagnose(
 	return out, err
 }
 
-// progressOf counts the resources of instances, by their sets.
-func progressOf(
+// maxSets is the number of sets up to which the resources of instances are selected by set. With
+// more, all resources are read.
+const maxSets = 100
+
+// CountProgress fills in the progress of instances from the resources of their sets.
+func CountProgress(
 	ctx context.Context, h resourceLister, env string, instances []orders.Instance,
 ) error {
 	at := map[string]*orders.Progress{}
@@ -204,9 +208,12 @@ func progressOf(
 	for i := range instances {
 		instances[i].Progress = &orders.Progress{}
 		at[instances[i].ID] = instances[i].Progress
-		filter = []string{"set=" + instances[i].ID}
+		filter = append(filter, "set="+instances[i].ID)
 	}
-	if len(instances) != 1 {
+	if len(instances) == 0 {
+		return nil
+	}
+	if len(instances) > maxSets {
 		filter = nil
 	}
 	return h.Resources(ctx, env, filter, func(r *resources.Resource) error {

@@ -87,7 +87,7 @@ func Routes(r *server.Router, s *tenant.Orders, res resourceLister) {
 			}
 			page, err := o.List(ctx, i.Env, i.query())
 			if err == nil && i.Progress {
-				err = progressOf(ctx, res, i.Env, page.Items)
+				err = CountProgress(ctx, res, i.Env, page.Items)
 			}
 			links, m := paging.Around(&i.Linked, &page, i.query().Descending, i.Limit, i.WithCounts)
 			return server.Answer(Instances{wire.OrEmpty(page.Items), links, m}, err)
@@ -103,7 +103,7 @@ func Routes(r *server.Router, s *tenant.Orders, res resourceLister) {
 				return one, err
 			}
 			all := []orders.Instance{one}
-			err = progressOf(ctx, res, i.Env, all)
+			err = CountProgress(ctx, res, i.Env, all)
 			return all[0], err
 		})
 	tenant.Register(r, s, http.MethodGet, "/lsm/v1/service_inventory", "instanceByID",
@@ -148,7 +148,7 @@ func partly(
 	}
 	all := []orders.Instance{one}
 	if i.Progress {
-		if err := progressOf(ctx, res, i.Env, all); err != nil {
+		if err := CountProgress(ctx, res, i.Env, all); err != nil {
 			return one, err
 		}
 	}

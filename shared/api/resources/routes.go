@@ -79,7 +79,7 @@ type resourcesIn struct {
 	paging.Counting
 	Sort   string   `query:"sort" pattern:"^(id(\\.(asc|desc))?|status)$" doc:"status: the worst first, then by id"`
 	Cursor string   `query:"cursor" minLength:"1" maxLength:"4120" doc:"value of next of the previous page"`
-	Filter []string `query:"filter,explode" maxItems:"20" nullable:"false" doc:"all keys must match: type=, set=, deploying=, an id or a glob at most once; any of several agent=, status=, compliance=, last_run=, blocked=; all of several reason~=, id~=, parts of the text in any case"`
+	Filter []string `query:"filter,explode" maxItems:"120" nullable:"false" doc:"all keys must match: type=, deploying=, an id or a glob at most once; any of several set=, agent=, status=, compliance=, last_run=, blocked=; all of several reason~=, id~=, parts of the text in any case"`
 }
 
 // maxNamed is how many blocked resources an answer names.

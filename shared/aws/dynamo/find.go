@@ -72,11 +72,11 @@ func appendCandidates(to []candidate, m *image, q *state.RowQuery) []candidate {
 	decodes := f.OfState() || q.Order == state.WorstFirst
 	explained := slices.ContainsFunc(f.Reasons, func(part string) bool { return part != "" })
 	for _, id := range m.order() {
-		if without[id] || !f.Picks(id, f.Set) {
+		if without[id] || !f.PicksID(id) {
 			continue
 		}
 		c := candidate{state.Place{ID: id}, m.lane, m.rows[id]}
-		if f.OfSet() && resource.SetOf(c.row.body) != f.Set ||
+		if len(f.Sets) > 0 && !slices.Contains(f.Sets, resource.SetOf(c.row.body)) ||
 			explained && !rowcodec.Explained(c.row.rest) {
 			continue
 		}

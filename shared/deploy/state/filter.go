@@ -13,7 +13,8 @@ import (
 //
 // Large: it has a field for each key of a term.
 type Filter struct {
-	Type, Set  string
+	Type       string
+	Sets       []string // "" stands for resources of no set
 	Agents     []string
 	Statuses   []Status
 	Compliance []Compliance
@@ -25,29 +26,25 @@ type Filter struct {
 	Reasons   []string // texts that the reason contains, all of them
 	Words     []string // texts that the id contains, all of them
 	ID        string   // an id, or a glob of one: * any text, ? one character
-	hasSet    bool
 	terms     []string
 }
 
 // Terms returns the terms that the filter was parsed from.
 func (f Filter) Terms() []string { return f.terms }
 
-// OfSet reports whether the filter selects the resources of a set, which is Set.
-func (f Filter) OfSet() bool { return f.hasSet }
-
-// InSet returns the filter of a set.
-func InSet(set string) Filter { return Filter{Set: set, hasSet: true} }
+// OfNamed reports whether the filter selects only resources of named sets.
+func (f Filter) OfNamed() bool { return len(f.Sets) > 0 && !slices.Contains(f.Sets, "") }
 
 // filterHint lists the keys of terms.
 const filterHint = "use type=, agent=, status=, set=, compliance=, last_run=, blocked=, deploying=, " +
 	"reason~=, id~=, an id or a glob of one"
 
-// ParseFilter parses terms. A resource has to match all keys. Of type=, set= and deploying=, and
-// of an id or a glob, there is at most one. Of agent=, status=, compliance=, last_run= and blocked=,
-// any value may match. Of reason~= and id~=, which are parts of a text in any case, all must match.
+// ParseFilter parses terms. A resource has to match all keys. Of type= and deploying=, and of an id
+// or a glob, there is at most one. Of set=, agent=, status=, compliance=, last_run= and blocked=, any
+// value may match. Of reason~= and id~=, which are parts of a text in any case, all must match.
 func ParseFilter(terms []string) (Filter, error) {
 	f := Filter{terms: terms}
-	once := map[string]bool{"type": false, "set": false, "deploying": false} // and whether it was read
+	once := map[string]bool{"type": false, "deploying": false} // and whether it was read
 	for _, term := range terms {
 		if term == "" { // a variable of a script that is not set, and never meant as everything
 			return f, fault.New(fault.Usage, "read filter", "an empty term").
@@ -86,7 +83,7 @@ func (f *Filter) add(key, value, term string) error {
 	case "agent":
 		f.Agents = append(f.Agents, value)
 	case "set":
-		f.Set, f.hasSet = value, true
+		f.Sets = append(f.Sets, value)
 	case "status":
 		return addKnown(&f.Statuses, key, value, statuses())
 	case "compliance":
@@ -150,7 +147,7 @@ func WithoutState(terms []string) []string {
 
 // Empty reports whether f selects everything.
 func (f Filter) Empty() bool {
-	return f.Type == "" && f.Set == "" && len(f.Agents) == 0 && f.ID == "" && !f.hasSet &&
+	return f.Type == "" && len(f.Sets) == 0 && len(f.Agents) == 0 && f.ID == "" &&
 		len(f.Words) == 0 && !f.OfState()
 }
 
@@ -192,7 +189,7 @@ func (f Filter) Live(r *Row, running bool) bool {
 }
 
 func (f *Filter) setOf(r *Row) string {
-	if f.hasSet {
+	if len(f.Sets) > 0 {
 		return r.ResourceSet()
 	}
 	return ""
@@ -217,13 +214,15 @@ func hasAll(parts []string, text string) bool {
 }
 
 // Picks reports whether a resource of a set is selected, regardless of its state.
-func (f Filter) Picks(id resource.ID, set string) bool {
+func (f Filter) Picks(id resource.ID, set string) bool { return oneOf(f.Sets, set) && f.PicksID(id) }
+
+// PicksID reports whether a resource is selected, regardless of its set and its state.
+func (f Filter) PicksID(id resource.ID) bool {
 	switch {
 	case f.Type != "" && id.Type() != f.Type:
 	case len(f.Agents) > 0 && !slices.Contains(f.Agents, id.Agent()):
 	case f.ID != "" && string(id) != f.ID && !glob(f.ID, string(id)):
 	case !hasAll(f.Words, string(id)):
-	case f.hasSet && set != f.Set:
 	default:
 		return true
 	}

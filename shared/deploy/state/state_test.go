@@ -30,7 +30,7 @@ func TestGlob(t *testing.T) {
 func TestFilterTwice(t *testing.T) {
 	t.Parallel()
 	for _, terms := range [][]string{{"type=a::B", "type=a::C"},
-		{"type=a::B", "agent=a", "type=a::C"}, {"set=", "set=s"}} {
+		{"type=a::B", "agent=a", "type=a::C"}, {"deploying=true", "set=s", "deploying=false"}} {
 		if f, err := ParseFilter(terms); !fault.Is(err, fault.Usage) {
 			t.Errorf("%q: %+v, %v", terms, f, err)
 		}

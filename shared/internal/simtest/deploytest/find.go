@@ -101,7 +101,8 @@ func (f *fixture) findAll() {
 	for n, terms := range [][]string{
 		nil, {"type=fs::File"}, {"type=Sv"}, {"agent=web1"}, {"agent=a,b]", "agent=ünï %_"},
 		{"agent=nobody"}, {"status=failed"}, {"status=undefined"}, {"status=deployed", "status=orphaned"},
-		{"status=skipped", "agent=web10", "type=std::Null"}, {"set=site"}, {"set="},
+		{"status=skipped", "agent=web10", "type=std::Null"}, {"set=site"}, {"set="}, {"set=site", "set=late"},
+		{"set=site", "set=", "set=nothing"}, {"set=late", "set=site", "reason~=disk", "agent=web1"},
 		{"set=late", "status=available"}, {"set=nothing"}, {"set=site", "id~=web", "agent=web1"},
 		{"set=site", "reason~=disk"}, {"set=", "reason~=gone", "status=failed"}, {"reason~="},
 		{"reason~=", "reason~=is"}, {"reason~=nowhere"}, {"reason~=not known"}, {"compliance=non_compliant"},
