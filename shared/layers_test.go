@@ -32,7 +32,7 @@ var layers = [][]string{
 	{"shared/diff", "shared/internal/typefile", "shared/entity", "shared/tf/value"},
 	{"shared/provider", "shared/diffview", "shared/internal/declared", "shared/tf/packages",
 		"shared/tf/adopt"},
-	{"shared/transport"},
+	{"shared/transport", "shared/internal/locked"},
 	{"shared/deploy/state"},
 	{"shared/deploy/step", "shared/internal/seal"},
 	{"shared/deploy/model"},

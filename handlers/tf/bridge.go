@@ -37,12 +37,12 @@ func Bridge(o Options) provider.Definition {
 		b.Platform = packages.Platform()
 	}
 	return provider.Definition{
-		Bridge:    &provider.Bridge{Name: Prefix, Handler: b.handler},
+		Bridge:    &provider.Bridge{Name: Prefix, Handler: b.handler, Packages: b},
 		Transport: b.transport(),
 	}
 }
 
-// bridge is shared by all handlers.
+// bridge is shared by all handlers. It implements provider.Packages.
 type bridge struct {
 	Options
 

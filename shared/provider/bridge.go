@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -20,6 +21,46 @@ type Bridge struct {
 	// be cheap, and return handlers that share their state. The handler must not be a Generator; its
 	// other optional interfaces work as those of any handler.
 	Handler func(t schema.Type) (Handler, error)
+	// Packages, if not nil, finds and installs the packages that the types come from, for
+	// `southbound provider`.
+	Packages Packages
+}
+
+// Packages are the packages of another ecosystem that a bridge can use. Its methods may be called
+// concurrently.
+type Packages interface {
+	// Add installs the newest version of a package that meets a constraint, and returns it with its
+	// types. A package that is installed already is left unchanged. Errors are faults: NotFound if
+	// there is no such package or version, Refused if its content has none of the allowed hashes.
+	Add(ctx context.Context, q PackageQuery) (Package, error)
+	// Verify returns nil if the package is installed here and has one of its hashes. Else the kind of
+	// the fault is NotFound or Refused.
+	Verify(ctx context.Context, p Package) error
+}
+
+// PackageQuery selects a package.
+type PackageQuery struct {
+	Address    string // such as cyrilgdn/postgresql
+	Name       string // by which documents use it; "": the last part of the address
+	Constraint string // on the version, such as "~> 3.6"; "": any release
+	From       string // a folder or an address to take it from; "": where its address leads
+	// Locked is the version in the lock file, and Hashes its hashes: if that version is selected,
+	// the content must have one of them. "": none.
+	Locked string
+	Hashes []string
+}
+
+// Package is an installed package.
+type Package struct {
+	Name       string
+	Address    string // complete
+	Version    string
+	Constraint string
+	Hashes     []string // for all platforms, as far as the source states them; sorted
+	Signer     string   // the key that signed the hashes; "": they are unsigned
+	Types      []schema.Type
+	// Problems are types that cannot be represented. The others are usable.
+	Problems diag.Problems
 }
 
 // Bridges returns the bridges of definitions by their names.

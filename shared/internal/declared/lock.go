@@ -94,6 +94,14 @@ func (l *Lock) Hashes() []string {
 // compiles; see Parse. Without a lock file it returns nil. It returns all problems together, as
 // diag.Problems with their places.
 func ReadLock(dir string, program *schema.Registry) (*Lock, error) {
+	return readLock(dir, &lockReader{program: program})
+}
+
+// ReadEntries reads the lock file in a directory without the files of declarations: no Declaration of
+// its providers is set. Commands that write the lock file use it, since these files may be damaged.
+func ReadEntries(dir string) (*Lock, error) { return readLock(dir, &lockReader{entries: true}) }
+
+func readLock(dir string, r *lockReader) (*Lock, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, nil //nolint:nilerr // the command that reads the documents reports it
@@ -107,8 +115,7 @@ func ReadLock(dir string, program *schema.Registry) (*Lock, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, "read "+path, err)
 	}
-	r := &lockReader{path: path, dir: dir, root: root, program: program,
-		lock: &Lock{Digest: HashOf(text)}}
+	r.path, r.dir, r.root, r.lock = path, dir, root, &Lock{Digest: HashOf(text)}
 	r.read(text)
 	if len(r.problems) > 0 {
 		return nil, r.problems
@@ -142,6 +149,7 @@ type lockReader struct {
 	path, dir string
 	root      *os.Root
 	program   *schema.Registry
+	entries   bool // leave the files of declarations out
 	lock      *Lock
 	problems  diag.Problems
 	all       int                 // bytes of declarations so far
@@ -290,6 +298,9 @@ func (r *lockReader) declarations(p *Provider, file, digest *yaml.Node) bool {
 		r.bad(file, "name a file below the directory of the lock file",
 			"%q is outside of the directory of the lock file", p.File)
 		return false
+	}
+	if r.entries {
+		return true
 	}
 	text, err := readBounded(r.root, filepath.FromSlash(p.File), MaxBytes)
 	if err != nil {
