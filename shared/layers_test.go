@@ -65,7 +65,8 @@ var layers = [][]string{
 	{"shared/cli/batch"},
 	{"shared/cli/parts"},
 	{"shared/cli/exportcmd", "shared/cli/workcmd", "shared/cli/showcmd", "shared/cli/servicecmd",
-		"shared/cli/modulecmd", "shared/cli/modelcmd", "shared/cli/programcmd", "shared/cli/servecmd"},
+		"shared/cli/modulecmd", "shared/cli/modelcmd", "shared/cli/programcmd", "shared/cli/providercmd",
+		"shared/cli/servecmd"},
 	{"shared/cli"},
 	{"cmd", "functions", "infra"},
 	{"examples"}, // programs like those of users

@@ -3,6 +3,8 @@ package tf
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -40,6 +42,25 @@ func Bridge(o Options) provider.Definition {
 		Bridge:    &provider.Bridge{Name: Prefix, Handler: b.handler, Packages: b},
 		Transport: b.transport(),
 	}
+}
+
+// VariableProviders names the directory of installed providers.
+const VariableProviders = "SOUTHBOUND_PROVIDERS"
+
+// Local returns the bridge of a program on this machine, and a function that ends the processes of
+// providers. Providers are installed in the directory that VariableProviders names, by default in the
+// user's cache.
+func Local() (of provider.Definition, end func()) {
+	dir := os.Getenv(VariableProviders)
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			cache = ".southbound"
+		}
+		dir = filepath.Join(cache, "southbound", "providers")
+	}
+	pool := process.New(process.Options{})
+	return Bridge(Options{Store: &packages.Store{Dir: dir}, Pool: pool}), pool.Close
 }
 
 // bridge is shared by all handlers. It implements provider.Packages.

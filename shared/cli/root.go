@@ -9,6 +9,7 @@ import (
 	"southbound/shared/cli/modulecmd"
 	"southbound/shared/cli/parts"
 	"southbound/shared/cli/programcmd"
+	"southbound/shared/cli/providercmd"
 	"southbound/shared/cli/servecmd"
 	"southbound/shared/cli/servicecmd"
 	"southbound/shared/cli/showcmd"
@@ -127,6 +128,7 @@ func addCommands(a *parts.Parts, root *cobra.Command) {
 		(&servecmd.AgentRunner{Console: c, Location: l, Program: p, Docs: d, Conns: s.Conns}).AgentCommand(),
 		self.MachineCommand(), self.VersionCommand(), self.LSPCommand(),
 		(&modelcmd.Formatter{Console: c}).FmtCommand(), (&modelcmd.Compiler{Console: c, Docs: d}).CompileCommand(),
+		(&providercmd.Commands{Console: c, Location: l, Program: p}).ProviderCommand(),
 		modules.ProjectCommand(), modules.ModuleCommand(tests.ModuleTest()),
 		(&modulecmd.Python{Console: c, Docs: d}).PythonCommand(), servicecmd.ServiceCommand(a),
 	)

@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"southbound/handlers"
+	"southbound/handlers/tf"
 	"southbound/shared/cli"
 	"southbound/shared/internal/simtest/deploytest"
 )
@@ -45,7 +46,10 @@ func scriptName(file string) string { return strings.TrimSuffix(filepath.Base(fi
 func TestMain(m *testing.M) {
 	testscript.Main(hangsUp{m}, map[string]func(){
 		"southbound": func() {
-			os.Exit(cli.Main(handlers.All(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+			bridge, end := tf.Local()
+			code := cli.Main(append(handlers.All(), bridge), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+			end()
+			os.Exit(code)
 		},
 		"leaks": func() { os.Exit(leaks(os.Stdout, os.Args[1:])) },
 		"visit": func() { os.Exit(visit(os.Stdout, os.Args[1:])) },

@@ -41,7 +41,7 @@ func (p *Project) Add(ctx context.Context, bridge string, q provider.PackageQuer
 	if err != nil {
 		return none, err
 	}
-	entries, err := p.entries()
+	entries, err := p.Entries()
 	if err != nil {
 		return none, err
 	}
@@ -89,8 +89,9 @@ func (p *Project) packages(bridge string) (provider.Packages, error) {
 	return b.Packages, nil
 }
 
-// entries returns the entries of the lock file, in its order.
-func (p *Project) entries() ([]declared.Provider, error) {
+// Entries returns the entries of the lock file, without their declarations; none if there is no lock
+// file.
+func (p *Project) Entries() ([]declared.Provider, error) {
 	lock, err := declared.ReadEntries(p.Dir)
 	if err != nil || lock == nil {
 		return nil, err
@@ -122,26 +123,61 @@ func declarations(types []schema.Type) ([]byte, error) {
 // Remove removes a package from the lock file. Its program stays installed. Resources of its types are
 // invalid from then on, unless they are purged.
 func (p *Project) Remove(name string) (declared.Provider, error) {
-	entries, err := p.entries()
+	entries, err := p.Entries()
 	if err != nil {
 		return declared.Provider{}, err
 	}
 	at := slices.IndexFunc(entries, func(e declared.Provider) bool { return e.Name == name })
 	if at < 0 {
-		names := make([]string, len(entries))
-		for i := range entries {
-			names[i] = entries[i].Name
-		}
-		hint := "`southbound provider list` lists them"
-		if near := schema.Nearest(name, names); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		return declared.Provider{}, fault.New(fault.NotFound, "remove provider",
-			"the lock file has no provider %.100q", name).WithHint("%s", hint)
+		return declared.Provider{}, Missing("remove provider", name, entries)
 	}
 	removed := entries[at]
 	_, err = p.write(slices.Delete(entries, at, at+1), nil)
 	return removed, err
+}
+
+// Install installs the locked version of each provider, or of those with the names. Its content must
+// have a hash of the lock file, which does not change.
+func (p *Project) Install(ctx context.Context, source string, names ...string) ([]declared.Provider, error) {
+	entries, err := p.Entries()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(entries, func(e declared.Provider) bool { return e.Name == name }) {
+			return nil, Missing("install provider", name, entries)
+		}
+	}
+	var done []declared.Provider
+	for _, e := range entries {
+		if len(names) > 0 && !slices.Contains(names, e.Name) {
+			continue
+		}
+		from, err := p.packages(e.Bridge)
+		if err != nil {
+			return done, err
+		}
+		_, err = from.Add(ctx, provider.PackageQuery{Address: e.Address, Name: e.Name,
+			Constraint: "= " + e.Version, From: source, Locked: e.Version, Hashes: e.Hashes})
+		if err != nil {
+			return done, err
+		}
+		done = append(done, e)
+	}
+	return done, nil
+}
+
+// Missing returns the error of a name that no entry has.
+func Missing(op, name string, entries []declared.Provider) error {
+	names := make([]string, len(entries))
+	for i := range entries {
+		names[i] = entries[i].Name
+	}
+	hint := "`southbound provider list` lists them"
+	if near := schema.Nearest(name, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return fault.New(fault.NotFound, op, "the lock file has no provider %.100q", name).WithHint("%s", hint)
 }
 
 // Status is an entry of the lock file, and whether it can be used here.

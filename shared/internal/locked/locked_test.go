@@ -251,6 +251,38 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// TestInstall pins that the locked version is installed, by its hashes, and that nothing is written.
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	p, s := newProject(t)
+	add(t, p, "a/one", "~> 1.0")
+	add(t, p, "a/two", "")
+	before := files(t, p.Dir)
+	s.version = "1.1.0"
+	done, err := p.Install(t.Context(), "/mirror", "one")
+	if err != nil || len(done) != 1 || done[0].Name != "one" {
+		t.Errorf("%+v, %v", done, err)
+	}
+	want := provider.PackageQuery{Address: "example.org/a/one", Name: "one", Constraint: "= 1.0.0",
+		From: "/mirror", Locked: "1.0.0", Hashes: []string{"h1:one1.0.0"}}
+	if d := cmp.Diff(want, s.query); d != "" {
+		t.Error(d)
+	}
+	if done, err = p.Install(t.Context(), ""); err != nil || len(done) != 2 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if _, err := p.Install(t.Context(), "", "three"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("no such provider: %v", err)
+	}
+	s.version = ""
+	if _, err := p.Install(t.Context(), ""); !fault.Is(err, fault.NotFound) {
+		t.Errorf("no such version: %v", err)
+	}
+	if d := cmp.Diff(before, files(t, p.Dir)); d != "" {
+		t.Error(d)
+	}
+}
+
 // TestFormat pins that every text survives, and that files outside of the directory are never read.
 func TestFormat(t *testing.T) {
 	t.Parallel()

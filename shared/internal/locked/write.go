@@ -62,7 +62,7 @@ func format(entries []declared.Provider) ([]byte, error) {
 // result in a folder of its own first. A crash leaves the former lock file or the new one, each with
 // its declarations. It returns whether the lock file has changed.
 func (p *Project) write(entries []declared.Provider, texts map[string][]byte) (bool, error) {
-	former, err := p.entries()
+	former, err := p.Entries()
 	if err != nil {
 		return false, err
 	}

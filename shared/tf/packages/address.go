@@ -5,7 +5,6 @@
 package packages
 
 import (
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/apparentlymart/go-versions/versions"
 
 	"southbound/shared/fault"
+	"southbound/shared/pattern"
 )
 
 // DefaultHost is the registry of addresses that name none. The registry of HashiCorp allows
@@ -30,8 +30,8 @@ type Address struct {
 func (a Address) String() string { return a.Host + "/" + a.Namespace + "/" + a.Type }
 
 var (
-	partForm = regexp.MustCompile(`^[0-9a-z](?:[0-9a-z_-]{0,62}[0-9a-z])?$`)
-	hostForm = regexp.MustCompile(
+	partForm = pattern.Lazy(`^[0-9a-z](?:[0-9a-z_-]{0,62}[0-9a-z])?$`)
+	hostForm = pattern.Lazy(
 		`^[0-9a-z](?:[0-9a-z-]{0,62}[0-9a-z])?(?:\.[0-9a-z](?:[0-9a-z-]{0,62}[0-9a-z])?)*(?::[0-9]{1,5})?$`)
 )
 
@@ -50,11 +50,11 @@ func ParseAddress(s string) (Address, error) {
 	}
 	a := Address{Host: parts[0], Namespace: parts[1], Type: parts[2]}
 	switch short, long := strings.CutPrefix(a.Type, "terraform-provider-"); {
-	case len(a.Host) > 253 || !hostForm.MatchString(a.Host):
+	case len(a.Host) > 253 || !hostForm().MatchString(a.Host):
 		return Address{}, bad("%.200q is not the name of a host", a.Host)
-	case !partForm.MatchString(a.Namespace):
+	case !partForm().MatchString(a.Namespace):
 		return Address{}, bad("%.200q is not a namespace", a.Namespace)
-	case !partForm.MatchString(a.Type):
+	case !partForm().MatchString(a.Type):
 		return Address{}, bad("%.200q is not the name of a provider", a.Type)
 	case long:
 		return Address{}, bad("%q is the name of a repository", a.Type).
@@ -66,7 +66,7 @@ func ParseAddress(s string) (Address, error) {
 // Platform returns the platform of this program, such as linux_amd64.
 func Platform() string { return runtime.GOOS + "_" + runtime.GOARCH }
 
-var platformForm = regexp.MustCompile(`^[0-9a-z]{1,32}_[0-9a-z]{1,32}$`)
+var platformForm = pattern.Lazy(`^[0-9a-z]{1,32}_[0-9a-z]{1,32}$`)
 
 // Newest returns the newest of the versions that meets a constraint such as "~> 3.6" or
 // ">= 1.2, < 2.0"; an empty constraint is met by every release. A prerelease is returned only if the

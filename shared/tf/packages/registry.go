@@ -78,7 +78,7 @@ func (r *registry) Find(ctx context.Context, a Address, version, platform string
 		return nil, err
 	}
 	system, machine, _ := strings.Cut(platform, "_")
-	if !validVersion(version) || !platformForm.MatchString(platform) {
+	if !validVersion(version) || !platformForm().MatchString(platform) {
 		return nil, notOffered(a, a.Host)
 	}
 	at := base + a.Namespace + "/" + a.Type + "/" + url.PathEscape(version) + "/download/" + system + "/" +

@@ -102,7 +102,7 @@ func splitName(a Address, name string) (version, platform string, ok bool) {
 	rest, is := strings.CutPrefix(name, "terraform-provider-"+a.Type+"_")
 	rest, zip := strings.CutSuffix(rest, ".zip")
 	version, platform, ok = strings.Cut(rest, "_")
-	if !is || !zip || !ok || !platformForm.MatchString(platform) {
+	if !is || !zip || !ok || !platformForm().MatchString(platform) {
 		return "", "", false
 	}
 	return version, platform, true
@@ -116,7 +116,7 @@ func zipName(a Address, version, platform string) string {
 // Find implements Source.
 func (f *folder) Find(_ context.Context, a Address, version, platform string) (*Package, error) {
 	p := &Package{Address: a, Version: version, Platform: platform}
-	if !validVersion(version) || !platformForm.MatchString(platform) {
+	if !validVersion(version) || !platformForm().MatchString(platform) {
 		return nil, notOffered(a, f.dir)
 	}
 	for _, path := range []string{

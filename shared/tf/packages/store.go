@@ -9,11 +9,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"southbound/shared/archive/unpack"
 	"southbound/shared/fault"
+	"southbound/shared/pattern"
 	"southbound/shared/tf/wire"
 )
 
@@ -39,7 +39,7 @@ type Installed struct {
 // source states, and one of the allowed hashes unless allowed is nil: a lock is nil only when it is
 // written. A package that is installed and has the same content is left unchanged.
 func (s *Store) Install(ctx context.Context, p *Package, allowed []string) (*Installed, error) {
-	if !validVersion(p.Version) || !platformForm.MatchString(p.Platform) {
+	if !validVersion(p.Version) || !platformForm().MatchString(p.Platform) {
 		return nil, fault.New(fault.Invalid, "install provider", "%s %s is no package", p.Version,
 			p.Platform)
 	}
@@ -249,7 +249,7 @@ func (s *Store) place(ctx context.Context, p *Package, i *Installed, content str
 // package is not installed. The caller compares the hashes with a lock by Check.
 func (s *Store) Find(ctx context.Context, a Address, version, platform string) (*Installed, error) {
 	p := &Package{Address: a, Version: version, Platform: platform}
-	if !validVersion(version) || !platformForm.MatchString(platform) {
+	if !validVersion(version) || !platformForm().MatchString(platform) {
 		return nil, fault.New(fault.Invalid, "find provider", "%.100q is not a version", version)
 	}
 	if _, err := os.Stat(s.home(p)); err != nil {
@@ -259,10 +259,10 @@ func (s *Store) Find(ctx context.Context, a Address, version, platform string) (
 	return inspect(ctx, p, s.home(p))
 }
 
-var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var digestForm = pattern.Lazy(`^[0-9a-f]{64}$`)
 
 func (s *Store) schemas(digest string) (string, error) {
-	if !digestForm.MatchString(digest) {
+	if !digestForm().MatchString(digest) {
 		return "", fault.New(fault.Invalid, "read schemas of a provider", "%.100q is not a digest", digest)
 	}
 	return filepath.Join(s.Dir, "schemas", digest+".json"), nil
