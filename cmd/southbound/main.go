@@ -5,9 +5,13 @@ import (
 	"os"
 
 	"southbound/handlers"
+	"southbound/handlers/tf"
 	"southbound/shared/cli"
 )
 
 func main() {
-	os.Exit(cli.Main(handlers.All(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	bridge, end := tf.Local()
+	code := cli.Main(append(handlers.All(), bridge), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	end()
+	os.Exit(code)
 }
