@@ -135,6 +135,25 @@ func TestProviderOfTime(t *testing.T) {
 	p.prints(0, "apply site.yaml", `0 changed, 2 unchanged`)
 }
 
+// TestTerraformPage pins that the first document of docs/terraform.md is one that works.
+func TestTerraformPage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "terraform.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "```yml\n")
+	text, _, found := strings.Cut(text, "```")
+	if !found {
+		t.Fatal("the page has no document")
+	}
+	p := newProvided(t, "time", tftest.Time(t))
+	p.write("site.yaml", strings.ReplaceAll(text, "hashicorp/time", "example.com/a/time"))
+	p.prints(0, "provider add example.com/a/time --from "+p.mirror, `^added`)
+	p.prints(0, "apply site.yaml", `2 deployed`)
+	p.prints(0, "apply site.yaml", `0 changed, 2 unchanged`)
+}
+
 // TestLockOfProvider pins that a program which is not the locked one is not run, and that its
 // installation is refused.
 func TestLockOfProvider(t *testing.T) {
