@@ -34,9 +34,8 @@ type agent struct {
 // newAgent returns the connection of an agent with these options.
 func newAgent(name string, options map[string]any) (*agent, error) {
 	a := &agent{name: name, targets: map[*program]process.Target{}}
-	text, _ := options["provider"].(string)
 	var err error
-	if a.address, err = packages.ParseAddress(text); err != nil {
+	if a.address, err = addressOf(options); err != nil {
 		return nil, err
 	}
 	a.config, _ = options["config"].(map[string]any)
@@ -45,6 +44,12 @@ func newAgent(name string, options map[string]any) (*agent, error) {
 		a.env = append(a.env, fmt.Sprintf("%s=%v", key, env[key]))
 	}
 	return a, nil
+}
+
+// addressOf returns the address of the provider in the options of an agent.
+func addressOf(options map[string]any) (packages.Address, error) {
+	text, _ := options["provider"].(string)
+	return packages.ParseAddress(text)
 }
 
 // target returns the configured process of a provider for the agent.

@@ -39,7 +39,7 @@ func Bridge(o Options) provider.Definition {
 		b.Platform = packages.Platform()
 	}
 	return provider.Definition{
-		Bridge:    &provider.Bridge{Name: Prefix, Handler: b.handler, Packages: b},
+		Bridge:    &provider.Bridge{Name: Prefix, Handler: b.handler, Packages: b, Check: b.check},
 		Transport: b.transport(),
 	}
 }

@@ -24,6 +24,25 @@ type Bridge struct {
 	// Packages, if not nil, finds and installs the packages that the types come from, for
 	// `southbound provider`.
 	Packages Packages
+	// Check, if not nil, checks an agent and its resources for `southbound validate`, after their
+	// declarations were checked, by means of what is installed on this machine. It starts and changes
+	// nothing. A problem names a resource and an attribute, or neither: then it is one of the agent.
+	// Warnings do not make documents invalid.
+	Check func(ctx context.Context, a BridgedAgent) (problems, warnings diag.Problems)
+}
+
+// BridgedAgent is an agent with those of its resources that have types of a bridge.
+type BridgedAgent struct {
+	Name      string
+	Options   map[string]any // of the transport; secrets are references
+	Resources []BridgedResource
+}
+
+// BridgedResource is a resource of a declared type.
+type BridgedResource struct {
+	ID         string
+	Type       schema.Type
+	Attributes map[string]any // with references
 }
 
 // Packages are the packages of another ecosystem that a bridge can use. Its methods may be called

@@ -206,7 +206,8 @@ func (p *Planner) ValidateCommand() *cobra.Command {
 		Long: "validate checks the documents under PATH as an export does. It needs no data " +
 			"directory and no secrets. With --secrets it also checks that secrets of this " +
 			"machine (env:, file:, sops:, vault:, command:) can be read. With --partial, requirements may name resources " +
-			"outside of the documents.",
+			"outside of the documents. Agents of providers in southbound.lock are checked as far as the " +
+			"providers are installed here.",
 		Example: "  southbound validate .\n  southbound validate teams/a --partial\n" +
 			"  southbound validate . --secrets\n  southbound validate . --json",
 		Args: usage.ExactArgs(1, "one path"),
@@ -225,7 +226,11 @@ func (p *Planner) ValidateCommand() *cobra.Command {
 					return local.CheckSecret(cmd.Context(), ref)
 				})...)
 			}
-			if err := problems.Err(); err != nil {
+			more, err := p.bridged(cmd.Context(), in.Model, project.Dir)
+			if err != nil {
+				return err
+			}
+			if err := append(problems, more...).Err(); err != nil {
 				return err
 			}
 			if p.JSON {
