@@ -64,6 +64,7 @@ func (d *drawer) issued(issuers []resource.ID) {
 		add(op{kind: opExport, model: d.model(nil), tries: 3, agents: append([]resource.Agent{},
 			d.agents...)}, 0)
 	}
+	parameter := len(d.p.Ops)
 	add(op{kind: opSetParameter, n: 0}, 0)
 	export()
 	for range 10 {
@@ -94,6 +95,9 @@ func (d *drawer) issued(issuers []resource.ID) {
 			d.pool[i].v = d.pool[i].v%9 + 1
 			export()
 		}
+	}
+	if d.one(2) { // texts of parts become known in two steps
+		d.p.Ops[parameter].At = time.Duration(d.rng.Int64N(int64(at)))
 	}
 	d.p.End = at + time.Minute
 }

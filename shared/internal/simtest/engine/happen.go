@@ -151,6 +151,7 @@ func happenedBy(r *run, c *state.Commit, out *state.Committed, b before) {
 			r.recorded[row.ID] = r.sched.now
 		}
 		r.happenedIf(row.Comparison() == state.Undefined, "undefined")
+		r.happenedIf(had && len(row.Missing) > 0 && len(row.Missing) < len(was.Missing), "known in part")
 		r.happenedIf(row.Block() == state.BlockedYes, "blocked")
 		r.happenedIf(row.Block() == state.NeedsPerson, "needs a person")
 		r.happenedIf(had && was.Lane != row.Lane, "moved to another lane")

@@ -46,6 +46,7 @@ export refused: false
 export refused: true
 failed after
 failed before
+known in part
 last wave of an export
 leaves to be let alone
 leaves to be purged

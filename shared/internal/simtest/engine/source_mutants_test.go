@@ -51,6 +51,11 @@ func sourceMutants() []sourceMutant {
 			"planner/facts.go", "slices.ContainsFunc(refs, o.concerns)) {",
 			"slices.ContainsFunc(refs, o.concerns) &&\n\t\t\t(!mutating(\"FirstPartAsked\") || " +
 				"o.about == nil || o.concerns(refs[0]))) {", "", "facts", 500},
+		{"HalfKnown", "a resource runs once some of its references are known", "planner/facts.go",
+			"missing := model.Missing(now.Attributes)\n",
+			"missing := model.Missing(now.Attributes)\n\tif mutating(\"HalfKnown\") &&\n\t\t" +
+				"len(missing) < len(model.Missing(res.Attributes)) {\n\t\tmissing = nil\n\t}\n",
+			"", "outputs", 300},
 		{"AwaitsAnother", "a plan names another value than the one for which a resource waits",
 			"planner/steps.go", "facts, _ := Awaits(res.Attributes)\n",
 			"facts, _ := Awaits(res.Attributes)\n\tif mutating(\"AwaitsAnother\") {\n" +
