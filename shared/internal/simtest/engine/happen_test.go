@@ -159,7 +159,7 @@ write-only attribute`), "\n")
 // rareKinds are those that come about in so few seeds that these need not be among the first: a
 // focus makes them, and a mutant pins that.
 func rareKinds() []string {
-	return []string{"removal refused: not reached", "state not kept", "to follow: again"}
+	return []string{"holder fenced", "removal refused: not reached", "state not kept", "to follow: again"}
 }
 
 // happened counts what comes about in the first seeds.
