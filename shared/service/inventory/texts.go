@@ -49,8 +49,8 @@ func (c *Compile) withoutTexts() *Compile {
 // TextsSince returns the time of the oldest events that still have their texts at a time.
 func TextsSince(now time.Time) time.Time { return now.Add(-CompileKept) }
 
-// Newest returns the time of the newest event of changes; zero if they have none. A store that
-// removes texts by itself does so with a Write, as of this time: it needs no clock.
+// Newest returns the time of the newest event of changes; zero if they have none. A store that expires
+// texts during a Write uses this time and needs no clock.
 func Newest(changes []Change) time.Time {
 	var at time.Time
 	for i := range changes {
