@@ -32,8 +32,10 @@ import (
 	"southbound/shared/api/versions"
 )
 
-// Reader is the read side of a home.
-type Reader interface {
+// Home is the interface through which the command line works: one port for each kind of resource and
+// role. Filters are the terms that state.ParseFilter reads. Errors are faults, or diag.Problems for
+// methods that take a model.
+type Home interface {
 	environments.Reader
 	types.Reader
 	actions.Reader
@@ -44,13 +46,6 @@ type Reader interface {
 	states.Reader
 	graphs.Reader
 	search.Reader
-}
-
-// Home is the interface through which the command line works: one port for each kind of resource and
-// role. Filters are the terms that state.ParseFilter reads. Errors are faults, or diag.Problems for
-// methods that take a model.
-type Home interface {
-	Reader
 	environments.Operator
 	agents.Operator
 	resources.Operator

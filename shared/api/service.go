@@ -51,8 +51,6 @@ type Config struct {
 	// again if no runner takes the part.
 	ByRunner     func(resource.Agent) bool
 	NotifyRunner func(ctx context.Context, env, agent, part string) error
-	// Slice is how long one slice of work on a job takes; 0: 50 seconds.
-	Slice time.Duration
 	// Unserved, if not nil, returns the agents with work that no process does, and since how long.
 	Unserved func(ctx context.Context, env string) (map[string]time.Duration, error)
 	// Changed, if not nil, is called when an environment may have new work.
@@ -165,7 +163,7 @@ func New(c Config) *Service {
 	s.comparisonPart = &comparisons.Service{Env: env, ExportService: s.exportPart,
 		VersionService: s.versionPart, Results: store}
 	s.jobPart = &jobs.Service{Env: env, Comparisons: s.comparisonPart, Jobs: c.Jobs,
-		Start: c.Start, ByRunner: c.ByRunner, NotifyRunner: c.NotifyRunner, Slice: c.Slice}
+		Start: c.Start, ByRunner: c.ByRunner, NotifyRunner: c.NotifyRunner}
 	s.searchPart = &search.Service{Sources: search.Sources{Env: env, Resources: s.resourcePart,
 		Agents: s.agentPart, Parameters: s.parameterPart, Versions: s.versionPart,
 		Orders: s.orderPart}}

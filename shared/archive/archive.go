@@ -76,15 +76,13 @@ type Exporter struct {
 	Service *api.Service
 	// Dir is the folder in which archives are unpacked; empty: the folder for temporary files.
 	Dir string
-	// Limits are the limits of an archive; zero: limits that suit a function.
-	Limits unpack.Limits
 }
 
 // noLimit is the hint for an archive that exceeds a limit.
 const noLimit = "use `southbound export`: it has no such limit"
 
-// defaultLimits leave free space in the 512 MB of file storage of a function.
-var defaultLimits = unpack.Limits{Entries: 20000, Unpacked: 400 << 20, Name: 1024, Hint: noLimit}
+// limits leave free space in the 512 MB of file storage of a function.
+var limits = unpack.Limits{Entries: 20000, Unpacked: 400 << 20, Name: 1024, Hint: noLimit}
 
 // maxPacked is the maximum size of an archive in bytes.
 const maxPacked = 256 << 20
@@ -174,10 +172,6 @@ func (x *Exporter) fetch(ctx context.Context, e Event, dir, model string) error 
 	}
 	if err := os.Mkdir(model, 0o700); err != nil {
 		return fault.Wrap(fault.Unavailable, "export", err)
-	}
-	limits := x.Limits
-	if limits == (unpack.Limits{}) {
-		limits = defaultLimits
 	}
 	return unpack.Archive(archive, size, model, limits)
 }

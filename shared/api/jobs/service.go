@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"time"
 
 	"southbound/shared/api/comparisons"
 	"southbound/shared/api/environments"
@@ -24,6 +23,4 @@ type Service struct {
 	// called again if no runner takes the part.
 	ByRunner     func(resource.Agent) bool
 	NotifyRunner func(ctx context.Context, env, agent, part string) error
-	// Slice is how long one slice of work on a job takes; 0: 50 seconds.
-	Slice time.Duration
 }

@@ -40,9 +40,6 @@ func (s *Service) Work(ctx context.Context, env, id string, until time.Time) err
 	now := s.Env.Engine.Clock.Now()
 	if until.IsZero() {
 		until = now.Add(defaultWork)
-		if s.Slice > 0 {
-			until = now.Add(s.Slice)
-		}
 	}
 	h, err := s.load(ctx, env, id)
 	if err != nil || h.rec.hasEnded() || h.rec.Worker != "" || !h.rec.Alive.After(now) {

@@ -79,8 +79,6 @@ type Config struct {
 	Count func(outcome state.Status, n int)
 	// Sets, if not nil, is called with the resource sets whose resources were run.
 	Sets func(env string, sets []string)
-	// CacheBytes limits the memory for cached parts of the state; 0: 128 MB.
-	CacheBytes int
 }
 
 // The environment variables that FromEnv reads, named after the field of Config that they set.

@@ -99,7 +99,7 @@ func Open(ctx context.Context, c Config) (*Home, error) {
 	}
 	h.State, err = dynamo.New(dynamo.Config{API: api, Table: c.Table,
 		Objects: bucket.NewObjects(h.S3, c.Bucket), Log: h.LogStore,
-		Waits: h.waits, CacheBytes: c.CacheBytes})
+		Waits: h.waits})
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (h *Home) ParameterHistory(
 	ctx context.Context, env, name string,
 ) ([]state.ParameterChange, error) {
 	l := &logs.Log{State: h.State, Store: h.LogStore}
-	all, err := l.Parameters(ctx, env, logs.ParameterQuery{Name: name})
+	all, err := l.Parameters(ctx, env, name)
 	return slices.DeleteFunc(all, func(c state.ParameterChange) bool { return c.Of != "" }), err
 }
 

@@ -125,24 +125,24 @@ func (l *Log) catchUp(ctx context.Context, env string, lanes []string) error {
 	}
 }
 
-// Parameters returns the changes of parameters and facts that q selects, newest first. It includes
-// changes that are not logged yet.
+// Parameters returns the changes of the parameters and facts of a name, newest first; "": of all
+// names. It includes changes that are not logged yet.
 func (l *Log) Parameters(
-	ctx context.Context, env string, q ParameterQuery,
+	ctx context.Context, env, name string,
 ) ([]dynamo.ParameterChange, error) {
 	u, err := l.State.Unlogged(ctx, env, []string{}, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}
-	logged, err := l.Store.Parameters(ctx, env, q)
+	logged, err := l.Store.Parameters(ctx, env, name)
 	if err != nil {
 		return nil, err
 	}
 	found := map[parameterKey]dynamo.ParameterChange{}
 	for _, c := range append(logged, u.Parameters...) {
-		if q.selects(&c) {
+		if name == "" || c.Name == name {
 			found[keyOf(&c)] = c
 		}
 	}
-	return newestChanges(found, q.Limit), nil
+	return newestChanges(found), nil
 }

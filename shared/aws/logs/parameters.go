@@ -15,21 +15,6 @@ import (
 	"southbound/shared/resource"
 )
 
-// ParameterQuery selects changes of parameters and facts. Zero fields select all changes.
-type ParameterQuery struct {
-	Name  string
-	Of    resource.ID // only facts of this resource
-	Since time.Time   // only changes at this time or later
-	Until time.Time   // only changes before this time
-	Limit int         // 0: all
-}
-
-func (q *ParameterQuery) selects(c *dynamo.ParameterChange) bool {
-	return (q.Name == "" || c.Name == q.Name) && (q.Of == "" || c.Of == q.Of) &&
-		(q.Since.IsZero() || !c.Updated.Before(q.Since)) &&
-		(q.Until.IsZero() || c.Updated.Before(q.Until))
-}
-
 // parameters stores changes of parameters in blocks of their own, in order of time.
 func (w *writer) parameters(ctx context.Context, u *dynamo.Unlogged) error {
 	changes := slices.Clone(u.Parameters)
@@ -78,26 +63,18 @@ func (w *writer) changes(
 	return w.s.put(ctx, []item{h.item()})
 }
 
-// Parameters returns the logged changes of parameters and facts that q selects, newest first.
+// Parameters returns the logged changes of the parameters and facts of a name, newest first; "": of
+// all names.
 func (s *Store) Parameters(
-	ctx context.Context, env string, q ParameterQuery,
+	ctx context.Context, env, name string,
 ) ([]dynamo.ParameterChange, error) {
-	sel := newSelection(state.ActionQuery{Since: q.Since, Until: q.Until}, time.Time{}, s.Now())
+	sel := newSelection(state.ActionQuery{}, time.Time{}, s.Now())
 	w := &walk{s: s, sel: sel}
-	until := greatestKey
-	if end := w.end(); end != "" {
-		until = end
-	}
-	marked := func(h *header, text string) bool {
-		return text == "" || h.resources == nil || slices.Contains(h.resources, markOf(text))
-	}
 	found := map[parameterKey]dynamo.ParameterChange{}
-	err := s.query(ctx, w.query(parameterPart(env), [2]string{minKey, until}),
+	err := s.query(ctx, w.query(parameterPart(env), [2]string{minKey, greatestKey}),
 		func(h *header) error {
-			if w.over(h) || q.Limit > 0 && len(found) >= q.Limit && newerThan(found, q.Limit, h) {
-				return errEnough
-			}
-			if !sel.may(h) || !marked(h, q.Name) || !marked(h, string(q.Of)) {
+			marked := name == "" || h.resources == nil || slices.Contains(h.resources, markOf(name))
+			if !sel.may(h) || !marked {
 				return nil
 			}
 			packed, err := s.fetch(ctx, h)
@@ -105,15 +82,15 @@ func (s *Store) Parameters(
 				return err
 			}
 			return unpack(s, packed, func(c *dynamo.ParameterChange) {
-				if q.selects(c) {
+				if name == "" || c.Name == name {
 					found[keyOf(c)] = *c
 				}
 			})
 		})
-	if err != nil && err != errEnough { // it is never wrapped
+	if err != nil {
 		return nil, err
 	}
-	return newestChanges(found, q.Limit), nil
+	return newestChanges(found), nil
 }
 
 // parameterKey identifies a change. The same change may be in two blocks.
@@ -137,27 +114,9 @@ func gone(c *dynamo.ParameterChange) int {
 	return 0
 }
 
-// newerThan reports whether at least limit changes were found that are newer than all changes of an
-// item.
-func newerThan(found map[parameterKey]dynamo.ParameterChange, limit int, h *header) bool {
-	n := 0
-	for k := range found {
-		if k.at > time.UnixMilli(h.finished[1]).UnixNano() {
-			n++
-		}
-	}
-	return n >= limit
-}
-
-func newestChanges(
-	found map[parameterKey]dynamo.ParameterChange, limit int,
-) []dynamo.ParameterChange {
-	out := slices.SortedFunc(maps.Values(found), func(a, b dynamo.ParameterChange) int {
+func newestChanges(found map[parameterKey]dynamo.ParameterChange) []dynamo.ParameterChange {
+	return slices.SortedFunc(maps.Values(found), func(a, b dynamo.ParameterChange) int {
 		return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.Of, b.Of),
 			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value), gone(&a)-gone(&b))
 	})
-	if limit > 0 && len(out) > limit {
-		out = out[:limit]
-	}
-	return out
 }

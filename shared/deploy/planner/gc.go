@@ -189,7 +189,6 @@ func (pl *collector) usedFiles(ctx context.Context, env string, used map[string]
 		return fault.Wrap(fault.Unknown, "read versions", err)
 	}
 	for _, v := range vs {
-		used[v.Graph] = true
 		for _, h := range v.Places {
 			used[h] = true
 		}

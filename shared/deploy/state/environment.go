@@ -99,7 +99,6 @@ type Version struct {
 	// Digest identifies the whole content: equal digests, equal desired state.
 	Digest string
 	Chunks []string         // hashes, by bucket of resource ids
-	Graph  string           // hash of its graph
 	Agents []resource.Agent // by name; each has at least one lane
 	Sets   []string         // by name, without the shared one
 	// Unreleased versions were stored without a release.

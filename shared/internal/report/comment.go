@@ -23,7 +23,6 @@ type Comment struct {
 	Number     int    // of the pull request
 	Token      string // needs permission to write comments
 	Marker     string // distinguishes comments for several environments
-	Client     *http.Client
 }
 
 var repositoryName = pattern.Lazy(`^[\w.-]+/[\w.-]+$`)
@@ -98,11 +97,7 @@ func (c *Comment) call(ctx context.Context, method, path string, body, reply any
 	req.Header.Set("Authorization", "Bearer "+c.Token)
 	req.Header.Set("Accept", "application/vnd.github+json")
 	req.Header.Set("X-GitHub-Api-Version", "2022-11-28")
-	client := c.Client
-	if client == nil {
-		client = http.DefaultClient
-	}
-	res, err := client.Do(req)
+	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, "comment", err)
 	}

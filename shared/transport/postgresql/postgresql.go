@@ -44,10 +44,7 @@ type Sessions struct {
 	Guarded bool
 	// Wrap, if not nil, wraps network connections, for tests of handlers.
 	Wrap func(net.Conn) net.Conn
-	// Now returns the current time; nil: time.Now.
-	Now func() time.Time
 
-	once sync.Once
 	pool pool.Pool[string, *session]
 }
 
@@ -71,7 +68,6 @@ func (s *Sessions) Connect(_ context.Context, options map[string]any) (*Conn, er
 	if err != nil {
 		return nil, err
 	}
-	s.once.Do(func() { s.pool.Now = s.Now })
 	in, give, err := s.pool.Take(key, func() (*session, error) {
 		set, err := parse(options)
 		return &session{settings: set, sessions: s}, err

@@ -13,6 +13,9 @@ import (
 	"southbound/shared/schema"
 )
 
+// keepFailure is how long callers of a machine receive a failure without another attempt.
+const keepFailure = 15 * time.Second
+
 // Machine keeps a connection with one machine: it opens the connection at the first use, and again
 // after it was lost. It is safe for concurrent use; all users share the connection.
 type Machine struct {
@@ -22,8 +25,6 @@ type Machine struct {
 	// Retry is how long an unreachable machine is retried; 0 means 30 s, a negative value means no
 	// retry.
 	Retry time.Duration
-	// Forget is how long callers receive a failure without another attempt, 0 means 15 s.
-	Forget time.Duration
 
 	mu     sync.Mutex
 	conn   *Conn
@@ -158,11 +159,7 @@ func (m *Machine) try(ctx context.Context, a *attempt) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.conn, m.failed, m.trying = a.conn, a.err, nil
-	forget := m.Forget
-	if forget == 0 {
-		forget = 15 * time.Second
-	}
-	m.until = time.Now().Add(forget)
+	m.until = time.Now().Add(keepFailure)
 	if m.closed && m.conn != nil {
 		_ = m.conn.Close()
 	}

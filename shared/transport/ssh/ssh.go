@@ -78,8 +78,6 @@ type Sessions struct {
 	// with, see ByRunner, and it sleeps between runs, so that no login outlives its use. Guarded
 	// prevents agents from using its own addresses, which serve its runtime and its credentials.
 	Function, Guarded bool
-	// Now returns the current time; nil: time.Now.
-	Now func() time.Time
 
 	once sync.Once
 	pool pool.Pool[string, *session]
@@ -119,7 +117,7 @@ func (s *Sessions) take(options map[string]any) (*session, func(), error) {
 		return nil, nil, err
 	}
 	s.once.Do(func() {
-		if s.pool.Now = s.Now; s.Function {
+		if s.Function {
 			s.pool.Idle = -1
 		}
 		if s.Programs == nil {

@@ -141,7 +141,7 @@ func versionChecks() []check {
 	return []check{
 		{"WholeVersionComesBack", func(f *fixture) {
 			v := state.Version{Number: 3, At: at(0), Resources: 2, Digest: "d",
-				Chunks: []string{"c1", "c2"}, Graph: "g",
+				Chunks: []string{"c1", "c2"},
 				Agents: []resource.Agent{wholeAgent()}, Sets: []string{"s"}, Base: 2, Pack: "p",
 				Files: []string{"f"}, Places: []string{"all", "edit"},
 				Contents: &state.Contents{By: "p", Sums: []byte{0, 1, 255}, Base: "b",

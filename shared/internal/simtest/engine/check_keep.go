@@ -28,7 +28,7 @@ func filesInUse(r *run) map[string]bool {
 	}
 	for n, v := range e.versions {
 		if n <= e.env.Last {
-			for _, list := range [][]string{v.Chunks, v.Files, {v.Graph}} {
+			for _, list := range [][]string{v.Chunks, v.Files} {
 				for _, h := range list {
 					used[h] = true
 				}
