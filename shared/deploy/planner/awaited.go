@@ -61,7 +61,7 @@ func Awaits(attributes map[string]any) (facts []AwaitedFact, only bool) {
 func (pl *Planner) Awaiting(
 	was, now *state.Row, facts []AwaitedFact, whole bool,
 ) (PlannedChange, error) {
-	p := forecast{exporting: &exporting{planning: &planning{pl: pl}}, wholeValues: whole}
+	p := rowEffects{pl: &pl.Config, whole: whole}
 	w := PlannedChange{ID: now.ID, Action: "none"}
 	if err := p.change(&w, was, now); err != nil {
 		return w, err
@@ -143,10 +143,9 @@ const knownAfterApply = "known after apply"
 // waiting holds the rows that are undefined or blocked in a plan.
 type waiting struct {
 	*forecast
-	s     *steps
-	g     *version.Graph
-	known map[resource.ID]bool // rows that an apply of the plan runs
-	acts  map[resource.ID]PlannedChange
+	s    *steps
+	g    *version.Graph
+	acts map[resource.ID]PlannedChange
 }
 
 // pair is a row before and after a plan.
@@ -164,8 +163,7 @@ func (p *forecast) settle(ctx context.Context, s *steps, rows map[resource.ID]pa
 		return err
 	}
 	p.awaited = make(map[resource.ID]bool, len(rows))
-	w := waiting{forecast: p, s: s, g: g, known: p.awaited,
-		acts: make(map[resource.ID]PlannedChange, len(s.planned))}
+	w := waiting{forecast: p, s: s, g: g, acts: make(map[resource.ID]PlannedChange, len(s.planned))}
 	for i := range s.planned {
 		w.acts[s.planned[i].ID] = s.planned[i]
 	}
@@ -191,7 +189,7 @@ func (p *forecast) settle(ctx context.Context, s *steps, rows map[resource.ID]pa
 func (w *waiting) one(n int32, one pair, add func(was, now *state.Row) error) error {
 	runs := true
 	for _, q := range w.g.Requires(n) {
-		known, waited := w.known[w.g.IDs[q]]
+		known, waited := w.awaited[w.g.IDs[q]]
 		runs = runs && (known || !waited)
 	}
 	if runs && one.now.Undefined() {
@@ -204,7 +202,7 @@ func (w *waiting) one(n int32, one pair, add func(was, now *state.Row) error) er
 			return !w.learns(f)
 		})
 	}
-	w.known[one.now.ID] = runs
+	w.awaited[one.now.ID] = runs
 	before := len(w.s.planned)
 	err := add(one.was, one.now)
 	if len(w.s.planned) > before {
@@ -232,8 +230,8 @@ func (w *waiting) learns(f AwaitedFact) bool {
 
 // graphOf returns the graph that would be in force.
 func (p *forecast) graphOf(ctx context.Context) (*version.Graph, error) {
-	if p.graph != nil {
-		return p.graph, nil
+	if p.plan.graph != nil {
+		return p.plan.graph, nil
 	}
-	return p.inForce(ctx)
+	return p.plan.inForce(ctx)
 }

@@ -17,7 +17,7 @@ import (
 // Large: each method is one step of the edit, from reading the base to the difference, over the same
 // working set.
 type bounded struct {
-	*exporting
+	plan    *planning
 	last    state.Version
 	known   *version.Contents // the index of the version; nil: none
 	graph   *version.Graph    // in force
@@ -47,7 +47,7 @@ func (p *exporting) bounded(ctx context.Context, last state.Version) (*bounded, 
 	if err != nil {
 		return nil, err
 	}
-	s := &bounded{exporting: p, last: last, known: known, graph: graph,
+	s := &bounded{plan: p.planning, last: last, known: known, graph: graph,
 		agents: map[string]resource.Agent{}, read: map[int]*version.Lines{},
 		now:     map[resource.ID]*resource.Resource{},
 		reached: model.TargetsOf(last.Agents, true)}
@@ -128,7 +128,7 @@ func (s *bounded) readChunks(ctx context.Context, chunks []int) error {
 	for i, b := range chunks {
 		hashes[i] = s.last.Chunks[b]
 	}
-	texts, err := version.ReadTexts(ctx, s.pl.Files, hashes)
+	texts, err := version.ReadTexts(ctx, s.plan.pl.Files, hashes)
 	for i, text := range texts {
 		s.read[chunks[i]] = version.LinesOf(text, hashes[i])
 	}
@@ -161,10 +161,10 @@ func (s *bounded) next(ctx context.Context, x Export, v state.Version) (next, er
 		return next{}, err
 	}
 	v.Resources += len(s.list) - len(s.was)
-	if version.Buckets(v.Resources, s.pl.ChunkSize) != len(v.Chunks) {
+	if version.Buckets(v.Resources, s.plan.pl.ChunkSize) != len(v.Chunks) {
 		return next{}, ErrWhole
 	}
-	v.Number, v.At, v.Pack = s.env.Last+1, s.pl.Clock.Now(), s.pl.Pack
+	v.Number, v.At, v.Pack = s.plan.env.Last+1, s.plan.pl.Clock.Now(), s.plan.pl.Pack
 	v.Origin = x.Origin
 	v.Chunks, v.Sets = slices.Clone(v.Chunks), replacedSets(v.Sets, s.sets, setsOf(s.list))
 	sums, blobs, err := s.chunks(ctx, &v, d)
@@ -175,7 +175,8 @@ func (s *bounded) next(ctx context.Context, x Export, v state.Version) (next, er
 	if v.Digest == s.last.Digest {
 		return next{version: s.last, last: s.last, delta: d}, nil
 	}
-	known := s.others.Changed(nil, version.MarksOf(s.pl.Checker, s.reached, pointers(s.list), len(sums)))
+	marks := version.MarksOf(s.plan.pl.Checker, s.reached, pointers(s.list), len(sums))
+	known := s.others.Changed(nil, marks)
 	if known != nil {
 		known.Sums = sums
 		v.Files, known = s.files(known), known.Folded()

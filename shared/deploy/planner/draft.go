@@ -67,11 +67,12 @@ func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) 
 	if err = cmp.Or(err, pl.Checker.Err()); err != nil {
 		return nil, err
 	}
-	if _, err = (&releasing{p}).release(ctx, next); err != nil {
+	if _, err = release(ctx, p, next); err != nil {
 		return nil, err
 	}
 	texts := run.FewTexts(run.TextsOf(ctx, run.FilesOf(pl.Files, x.Model.Files)))
-	f := &forecast{exporting: of, wholeValues: whole, texts: texts}
+	f := &forecast{rowEffects: rowEffects{&pl.Config, whole, texts}, plan: p,
+		targets: of.targets}
 	return f.draft(ctx, next.version.Agents)
 }
 
@@ -113,14 +114,14 @@ func (p *forecast) draft(ctx context.Context, agents []resource.Agent) (*Draft, 
 		return nil, err
 	}
 	out := &Draft{
-		State:   s.digest(p.planning),
+		State:   s.digest(p.plan),
 		Planned: s.planned,
 		Rows:    s.rows,
 		Beside:  s.beside,
 		Left:    s.left,
-		Moves:   p.moves.list(),
+		Moves:   p.plan.moves.list(),
 		Agents:  agents,
-		Strict:  p.env.Settings.Strict,
+		Strict:  p.plan.env.Settings.Strict,
 	}
 	out.Graph, err = p.graphOf(ctx)
 	return out, err

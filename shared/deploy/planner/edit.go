@@ -17,6 +17,7 @@ import (
 // edit is an export as an edit of a base version.
 type edit struct {
 	version.Edit
+	targets  *targets                      // the resources that the export selects; nil: all
 	base     state.Version                 // Number 0: the export replaces everything
 	was      version.Base                  // the resources of base
 	entries  map[resource.ID]version.Entry // their entries
@@ -25,7 +26,7 @@ type edit struct {
 }
 
 // editor makes the edits of exports.
-type editor struct{ *exporting }
+type editor struct{ *planning }
 
 // edit returns the edit that an export makes, given the last version.
 func (p *editor) edit(ctx context.Context, x Export, last state.Version) (*edit, error) {
@@ -149,7 +150,7 @@ func (p *editor) apply(ctx context.Context, e *edit) (intents, error) {
 		return intents{}, problems.Err()
 	}
 	e.kept.entry = e.entryOf(p.pl.Checker, next)
-	set, err := (&resolver{p.planning}).resolveModel(ctx, next.Model, e.kept)
+	set, err := p.resolver().resolveModel(ctx, next.Model, e.kept)
 	set.resources = next.Model.Resources
 	return set, err
 }

@@ -18,7 +18,7 @@ import (
 // bounded edit, only the nodes of the resources that it puts or drops can differ.
 func (r *releaser) graph(ctx context.Context) (*version.Graph, error) {
 	if r.delta == nil {
-		return r.p.effectiveGraph(ctx, r)
+		return r.effectiveGraph(ctx)
 	}
 	old, err := r.p.inForce(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func (r *releaser) editNodes(
 		}
 	}
 	slices.Sort(left)
-	leaving, rows, err := r.p.removing(ctx, r, old, old.Nodes(left))
+	leaving, rows, err := r.removing(ctx, old, old.Nodes(left))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -106,7 +106,7 @@ func nodesOf(resources []*resource.Resource, lanes map[string]int) []version.Nod
 // effectiveGraph builds the graph that is in force once a version is released. Things are removed
 // in the reverse order of their creation. Between two resources that must not exist, the edge is
 // reversed. A resource that left the model and is purged waits for all resources that required it.
-func (p *releasing) effectiveGraph(ctx context.Context, r *releaser) (*version.Graph, error) {
+func (r *releaser) effectiveGraph(ctx context.Context) (*version.Graph, error) {
 	all := r.all
 	resources, err := version.DecodeAll(all)
 	if err != nil {
@@ -119,7 +119,7 @@ func (p *releasing) effectiveGraph(ctx context.Context, r *releaser) (*version.G
 		resources[i].ID, stays[all[i].ID] = all[i].ID, true
 	}
 	r.decoded = resources
-	old, err := p.inForce(ctx)
+	old, err := r.p.inForce(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -129,19 +129,19 @@ func (p *releasing) effectiveGraph(ctx context.Context, r *releaser) (*version.G
 			leave = append(leave, int32(n)) // see Graph.Node
 		}
 	}
-	removing, rows, err := p.removing(ctx, r, old, leave)
+	removing, rows, err := r.removing(ctx, old, leave)
 	if err != nil {
 		return nil, err
 	}
-	return version.NewGraph(p.pl.makeRoom(nodesOf(resources, r.lanes), resources,
-		p.moves.without(removing), rows, model.TargetsOf(r.v.Agents, true))), nil
+	return version.NewGraph(r.p.pl.makeRoom(nodesOf(resources, r.lanes), resources,
+		r.p.moves.without(removing), rows, model.TargetsOf(r.v.Agents, true))), nil
 }
 
 // removing returns the nodes of resources that are purged because they left the model, with their
 // rows: resources that leave with this version, and those of earlier versions whose purge is not
 // finished.
-func (p *releasing) removing(
-	ctx context.Context, r *releaser, old *version.Graph, leave []int32,
+func (r *releaser) removing(
+	ctx context.Context, old *version.Graph, leave []int32,
 ) ([]version.Node, map[resource.ID]*state.Row, error) {
 	var out []version.Node
 	for _, n := range leave {
@@ -171,23 +171,20 @@ func (p *releasing) removing(
 		}
 		out = append(out, node)
 	}
-	return p.stillRemoving(ctx, out, r)
+	return r.stillRemoving(ctx, out)
 }
 
 // stillRemoving drops nodes whose purge is finished, and returns the rows of the others.
-func (p *releasing) stillRemoving(
-	ctx context.Context,
-	nodes []version.Node,
-	r *releaser,
-) ([]version.Node,
-	map[resource.ID]*state.Row, error) {
+func (r *releaser) stillRemoving(
+	ctx context.Context, nodes []version.Node,
+) ([]version.Node, map[resource.ID]*state.Row, error) {
 	var unknown []resource.ID
 	for _, n := range nodes {
 		if r.rows[n.ID] == nil {
 			unknown = append(unknown, n.ID)
 		}
 	}
-	rows, err := p.load(ctx, unknown)
+	rows, err := r.p.load(ctx, unknown)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -56,11 +56,13 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	if p.dry || x.Expect != "" || x.Limits != nil { // it may be exported again
 		x.Model = x.Model.Clone()
 	}
-	e, err := (&editor{p}).edit(ctx, x, last)
+	editor := &editor{p.planning}
+	e, err := editor.edit(ctx, x, last)
 	if err != nil {
 		return next{}, err
 	}
-	set, err := (&editor{p}).apply(ctx, e)
+	p.targets = e.targets
+	set, err := editor.apply(ctx, e)
 	if err != nil {
 		return next{}, err
 	}
@@ -152,11 +154,12 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 		}
 		return out, p.commit(ctx, scheduleStays)
 	}
-	diff, err := (&releasing{p.planning}).release(ctx, next)
+	diff, err := release(ctx, p.planning, next)
 	if err != nil {
 		return out, err
 	}
-	if err := (&forecast{exporting: p}).guard(ctx, x, next.fresh); err != nil {
+	f := forecast{rowEffects: rowEffects{pl: &p.pl.Config}, plan: p.planning, targets: p.targets}
+	if err := f.guard(ctx, x, next.fresh); err != nil {
 		return Exported{}, err
 	}
 	if err := p.storeVersion(ctx, next); err != nil {

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -15,7 +16,7 @@ import (
 
 // askFacts plans to read the facts that planned rows lack, the facts of other given resources, and
 // those of resources to which a planned row is the first to refer: it schedules these resources.
-func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error {
+func askFacts(ctx context.Context, p *planning, of map[resource.ID]bool) error {
 	want, first := map[resource.ID]bool{}, map[resource.ID]bool{}
 	maps.Copy(want, of)
 	for _, row := range p.rows {
@@ -26,7 +27,7 @@ func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error 
 			return err
 		}
 	}
-	if err := p.awaitedFacts(ctx, want); err != nil {
+	if err := awaitedFacts(ctx, p, want); err != nil {
 		return err
 	}
 	var ids []resource.ID
@@ -43,24 +44,18 @@ func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error 
 	if err != nil {
 		return err
 	}
+	rowOf := func(id resource.ID) *state.Row { return cmp.Or(p.rows[id], stored[id]) }
 	for id := range first {
-		row := p.rows[id]
-		if row == nil {
-			row = stored[id]
-		}
-		if row != nil && !row.AskedForFacts() && p.pl.Runs.ReportsFacts(row) {
+		if row := rowOf(id); row != nil && !row.AskedForFacts() && p.pl.Runs.ReportsFacts(row) {
 			want[id] = true
 		}
 	}
-	running, err := p.askedBefore(ctx, stored)
+	running, err := askedBefore(ctx, p, stored)
 	if err != nil {
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(want)) { // a fixed order of writes
-		row := p.rows[id]
-		if row == nil {
-			row = stored[id]
-		}
+		row := rowOf(id)
 		if row == nil {
 			continue // it does not exist yet; later, awaitedFacts finds the rows that wait
 		}
@@ -74,8 +69,9 @@ func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error 
 
 // askedBefore returns the lanes of running rows, if one of some rows without a ticket has requested
 // facts. The request is older than the claim of such a row, so its run reads the facts.
-func (p *resolver) askedBefore(
+func askedBefore(
 	ctx context.Context,
+	p *planning,
 	rows map[resource.ID]*state.Row,
 ) (map[resource.ID]string, error) {
 	for _, row := range rows {
@@ -88,7 +84,7 @@ func (p *resolver) askedBefore(
 
 // awaitedFacts adds planned resources to want that are new, or exist again, if an older row waits
 // for their facts. The earlier facts of a purged resource were removed with it.
-func (p *resolver) awaitedFacts(ctx context.Context, want map[resource.ID]bool) error {
+func awaitedFacts(ctx context.Context, p *planning, want map[resource.ID]bool) error {
 	fresh := map[resource.ID]bool{}
 	for id, row := range p.rows {
 		was := p.before[id]
@@ -100,7 +96,7 @@ func (p *resolver) awaitedFacts(ctx context.Context, want map[resource.ID]bool) 
 	if len(fresh) == 0 {
 		return nil
 	}
-	return p.eachUndefined(ctx, func(row *state.Row) error {
+	return eachUndefined(ctx, p, func(row *state.Row) error {
 		if p.rows[row.ID] != nil {
 			return nil
 		}
@@ -118,8 +114,8 @@ func (p *resolver) awaitedFacts(ctx context.Context, want map[resource.ID]bool) 
 }
 
 // eachUndefined calls f for every stored row that is undefined, and reads no others.
-func (p *resolver) eachUndefined(ctx context.Context, f func(*state.Row) error) error {
-	if n, err := countRows(ctx, p.planning, state.StatusUndefined); err != nil || n == 0 {
+func eachUndefined(ctx context.Context, p *planning, f func(*state.Row) error) error {
+	if n, err := countRows(ctx, p, state.StatusUndefined); err != nil || n == 0 {
 		return err
 	}
 	return p.pl.Client.EachFound(ctx, p.env.Name,
@@ -129,8 +125,8 @@ func (p *resolver) eachUndefined(ctx context.Context, f func(*state.Row) error) 
 // resolveAgain resolves the references of undefined rows again, and those of the dependants of
 // resources whose facts have changed: of rows that refer to one of some parameters and facts (nil:
 // of all). It schedules rows that no longer lack a value, and rows that get another value.
-func (p *resolver) resolveAgain(
-	ctx context.Context, changed []resource.ID, about map[state.ParameterKey]bool,
+func resolveAgain(
+	ctx context.Context, p *planning, changed []resource.ID, about map[state.ParameterKey]bool,
 ) error {
 	graph, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 	if err != nil {
@@ -141,21 +137,21 @@ func (p *resolver) resolveAgain(
 		return fault.Wrap(fault.Unknown, "read agents", err)
 	}
 	open := &openRows{of: map[resource.ID]*resource.Resource{}, about: about}
-	if err := p.eachUndefined(ctx, func(row *state.Row) error {
+	if err := eachUndefined(ctx, p, func(row *state.Row) error {
 		return open.add(p.planned(row))
 	}); err != nil {
 		return err
 	}
-	if err := p.followers(ctx, graph, changed, open); err != nil {
+	if err := followers(ctx, p, graph, changed, open); err != nil {
 		return err
 	}
-	known, err := p.lookup(ctx, open.refs)
+	known, err := p.resolver().lookup(ctx, open.refs)
 	if err != nil {
 		return err
 	}
 	known.pinned = true
 	for _, row := range open.rows {
-		if err := p.resolveRow(ctx, row, open.of[row.ID], agents[row.ID.Agent()].Agent,
+		if err := resolveRow(ctx, p, row, open.of[row.ID], agents[row.ID.Agent()].Agent,
 			known); err != nil {
 			return err
 		}
@@ -208,8 +204,8 @@ func (o *openRows) concerns(ref any) bool {
 }
 
 // followers adds the dependants of resources whose facts have changed.
-func (p *resolver) followers(
-	ctx context.Context, g *version.Graph, changed []resource.ID, to *openRows,
+func followers(
+	ctx context.Context, p *planning, g *version.Graph, changed []resource.ID, to *openRows,
 ) error {
 	var ids []resource.ID
 	for _, n := range g.Nodes(changed) {
@@ -230,8 +226,8 @@ func (p *resolver) followers(
 
 // resolveRow gives a row the values that are known by now; res is its resource as a version has it.
 // A row that has all values keeps those that are no longer known.
-func (p *resolver) resolveRow(
-	ctx context.Context, row *state.Row, res *resource.Resource, agent resource.Agent, known *values,
+func resolveRow(
+	ctx context.Context, p *planning, row *state.Row, res *resource.Resource, agent resource.Agent, known *values,
 ) error {
 	now, misfit := p.pl.valued(ctx, res, known)
 	missing := model.Missing(now.Attributes)
@@ -252,7 +248,7 @@ func (p *resolver) resolveRow(
 
 // dropFacts plans to remove the facts of resources that are gone, unless the purging run has
 // removed them.
-func (p *resolver) dropFacts(ctx context.Context) error {
+func dropFacts(ctx context.Context, p *planning) error {
 	facts, err := p.pl.State.Parameters(ctx, p.env.Name, state.ParameterQuery{Facts: true})
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read facts", err)

@@ -45,7 +45,7 @@ func (pl *Planner) Collect(
 		if err := dropVersions(ctx, p); err != nil {
 			return err
 		}
-		if err := (&resolver{p}).dropFacts(ctx); err != nil {
+		if err := dropFacts(ctx, p); err != nil {
 			return err
 		}
 		out.Versions = len(p.store.forget)

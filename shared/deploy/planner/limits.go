@@ -33,12 +33,12 @@ func (x Export) Bounded() Export {
 // limits permit; fresh means that the version is new. If the expected plan was already carried out,
 // the response was lost, and the plan is not compared again.
 func (p *forecast) guard(ctx context.Context, x Export, fresh bool) error {
-	if again := x.Expect == p.was.Applied && !fresh; x.Expect != "" && !again {
+	if again := x.Expect == p.plan.was.Applied && !fresh; x.Expect != "" && !again {
 		s, err := p.steps(ctx)
 		if err != nil {
 			return err
 		}
-		if s.digest(p.planning) != x.Expect {
+		if s.digest(p.plan) != x.Expect {
 			return fault.New(fault.Refused, "", "the state is not what the plan was made from; "+
 				"nothing was done").WithHint("make the plan again")
 		}
@@ -47,8 +47,8 @@ func (p *forecast) guard(ctx context.Context, x Export, fresh bool) error {
 		return nil
 	}
 	var deleted, leaving []resource.ID
-	for _, id := range p.order {
-		stored, now := p.before[id], p.rows[id]
+	for _, id := range p.plan.order {
+		stored, now := p.plan.before[id], p.plan.rows[id]
 		stored.ID = id
 		was := *p.managedAs(&stored)
 		w, shown, err := p.step(&was, now)

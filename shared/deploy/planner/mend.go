@@ -145,7 +145,7 @@ func (p *exporting) storeAgain(ctx context.Context, blobs []state.Blob) error {
 
 // mendRows compares all rows with the version in force, since some have lost the intent of their
 // resource. If that version cannot be read either, the next export stores both again.
-func (p *releasing) mendRows(ctx context.Context) error {
+func mendRows(ctx context.Context, p *planning) error {
 	v, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (p *releasing) mendRows(ctx context.Context) error {
 		return err
 	}
 	p.mending = true
-	if _, err := p.releaseWhole(ctx, v, version.SortedEntries(byID)); err != nil {
+	if _, err := releaseWhole(ctx, p, v, version.SortedEntries(byID)); err != nil {
 		return err
 	}
 	return p.commitAll(ctx)

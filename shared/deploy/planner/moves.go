@@ -48,7 +48,7 @@ func (r *mover) findMoves(ctx context.Context) error {
 		}
 	}
 	r.p.moves = *m
-	if err := moveFacts(ctx, r.p.planning); err != nil {
+	if err := moveFacts(ctx, r.p); err != nil {
 		return err
 	}
 	return r.underWay(ctx)
@@ -242,9 +242,9 @@ func movedIn(s *bounded) bool {
 			leave = append(leave, r)
 		}
 	}
-	left := s.pl.Checker.Leaving(leave, s.reached)
+	left := s.plan.pl.Checker.Leaving(leave, s.reached)
 	return slices.ContainsFunc(s.list, func(r resource.Resource) bool {
-		from, _ := s.pl.Checker.Moved(left, &r, s.reached)
+		from, _ := s.plan.pl.Checker.Moved(left, &r, s.reached)
 		return len(from) > 0
 	})
 }

@@ -46,7 +46,7 @@ type followUp struct{ *planning }
 func (p *followUp) plan(ctx context.Context, entries []state.Outbox) error {
 	damaged := func(entry state.Outbox) bool { return entry.Kind == state.OutboxDamaged }
 	if slices.ContainsFunc(entries, damaged) {
-		if err := (&releasing{p.planning}).mendRows(ctx); err != nil {
+		if err := mendRows(ctx, p.planning); err != nil {
 			return err
 		}
 	}
@@ -66,7 +66,7 @@ func (p *followUp) plan(ctx context.Context, entries []state.Outbox) error {
 		return err
 	}
 	if resolve {
-		if err := (&resolver{p.planning}).resolveAgain(ctx, changed, nil); err != nil {
+		if err := resolveAgain(ctx, p.planning, changed, nil); err != nil {
 			return err
 		}
 	}

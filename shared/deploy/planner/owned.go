@@ -96,8 +96,7 @@ func (pl *Planner) MayRelease(ctx context.Context, env string, number int) error
 	if err != nil {
 		return err
 	}
-	p := &planning{pl: pl, env: stored, was: stored, dry: true}
-	return (&releasing{p}).keepsOwned(ctx, v)
+	return pl.keepsOwned(ctx, stored, v)
 }
 
 // Codes of problems with instances of services, for which the release of a version is refused.
@@ -114,22 +113,22 @@ const (
 // since these owners would not learn of the change. It also refuses a version that would restore
 // sets of deleted owners, since no owner would manage these. The last version holds the latest
 // exports of all owners.
-func (p *releasing) keepsOwned(ctx context.Context, v state.Version) error {
-	if p.env.Released == 0 || v.Number == p.env.Last {
+func (pl *Planner) keepsOwned(ctx context.Context, env state.Env, v state.Version) error {
+	if env.Released == 0 || v.Number == env.Last {
 		return nil
 	}
-	old, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
+	old, err := pl.Client.Version(ctx, env, env.Released)
 	if err != nil {
 		return err
 	}
 	sets := append(slices.Clone(old.Sets), v.Sets...)
 	slices.Sort(sets)
-	live, gone, err := p.pl.ownersOf(ctx, p.env.Name, slices.Compact(sets))
+	live, gone, err := pl.ownersOf(ctx, env.Name, slices.Compact(sets))
 	gone = slices.DeleteFunc(gone, func(set string) bool { return !hasSet(&v, set) })
 	if err != nil || len(live)+len(gone) == 0 {
 		return err
 	}
-	differ, err := p.differingSets(ctx, old, v)
+	differ, err := pl.differingSets(ctx, old, v)
 	var problems diag.Problems
 	for _, set := range live {
 		if differ[set] {
@@ -178,15 +177,15 @@ func ofGone(set string, v *state.Version) diag.Problem {
 }
 
 // differingSets returns the resource sets in which two versions differ.
-func (p *releasing) differingSets(
+func (pl *Config) differingSets(
 	ctx context.Context, a, b state.Version,
 ) (map[string]bool, error) {
 	shared := version.SharedChunks(a.Chunks, b.Chunks)
-	of, err := version.ReadChunks(ctx, p.pl.Files, version.Without(a.Chunks, shared))
+	of, err := version.ReadChunks(ctx, pl.Files, version.Without(a.Chunks, shared))
 	if err != nil {
 		return nil, err
 	}
-	to, err := version.ReadChunks(ctx, p.pl.Files, version.Without(b.Chunks, shared))
+	to, err := version.ReadChunks(ctx, pl.Files, version.Without(b.Chunks, shared))
 	if err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func (pl *Planner) planMending(
 		commits: commits{Client: pl.Client, lease: lease}}
 	p.reset()
 	if stored.Releasing != 0 {
-		if err := (&releasing{p}).resumeRelease(ctx); err != nil &&
+		if err := resumeRelease(ctx, p); err != nil &&
 			!(mending && state.Unreadable(err)) {
 			return fault.Wrap(fault.Unknown, "finish interrupted release", err)
 		}

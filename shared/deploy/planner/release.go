@@ -12,22 +12,18 @@ import (
 // released counts the resources that a release changes and removes.
 type released struct{ changed, removed int }
 
-// releasing plans a release: from the version in force to another one, or from the current rows to
-// the version in force.
-type releasing struct{ *planning }
-
 // release plans the release of the version that an edit results in, or of a stored version. It reads
 // and plans only resources that differ from the version in force; after an interrupted release, and
 // while stored data may be lost, it compares all rows. Rows are written by commitAll; until then the
 // release has not begun.
-func (p *releasing) release(ctx context.Context, n next) (released, error) {
+func release(ctx context.Context, p *planning, n next) (released, error) {
 	switch {
 	case n.delta != nil:
-		return p.releaseDelta(ctx, n)
+		return releaseDelta(ctx, p, n)
 	case p.mending || p.env.Releasing != 0:
-		return p.releaseWhole(ctx, n.version, n.entries)
+		return releaseWhole(ctx, p, n.version, n.entries)
 	}
-	lost, err := p.lost(ctx, slices.DeleteFunc(slices.Clone(n.entries),
+	lost, err := lostValues(ctx, p, slices.DeleteFunc(slices.Clone(n.entries),
 		func(en version.Entry) bool { return n.stays[en.ID] }), n.version.Agents)
 	if err != nil || p.env.Released == n.version.Number && len(lost) == 0 {
 		return released{}, err
@@ -40,7 +36,7 @@ func (p *releasing) release(ctx context.Context, n next) (released, error) {
 	var rows map[resource.ID]*state.Row
 	if before == nil {
 		shared = version.SharedChunks(old.Chunks, n.version.Chunks)
-		before, rows, err = p.previous(ctx, old, n, shared)
+		before, rows, err = previousEntries(ctx, p, old, n, shared)
 		if err != nil {
 			return released{}, err
 		}
@@ -64,13 +60,13 @@ func (p *releasing) release(ctx context.Context, n next) (released, error) {
 	return r.plan(ctx)
 }
 
-// previous returns the entries in force of the chunks that old and v do not share. If their
+// previousEntries returns the entries in force of the chunks that old and v do not share. If their
 // resources are in few lanes, it takes the entries from the rows and returns the rows as well (nil:
 // there is no row). Otherwise it reads the chunks of old: reading a lane costs as much as reading
 // about two chunks. If n keeps resources of old, their rows may have values that neither version
 // has, so the rows are not used.
-func (p *releasing) previous(
-	ctx context.Context, old state.Version, n next, shared map[string]bool,
+func previousEntries(
+	ctx context.Context, p *planning, old state.Version, n next, shared map[string]bool,
 ) (map[resource.ID]version.Entry, map[resource.ID]*state.Row, error) {
 	v, entries := n.version, n.entries
 	chunks, lanes := version.Without(old.Chunks, shared), 0
@@ -116,7 +112,7 @@ func (p *releasing) previous(
 }
 
 // releaseDelta is release for a bounded edit of the version in force.
-func (p *releasing) releaseDelta(ctx context.Context, n next) (released, error) {
+func releaseDelta(ctx context.Context, p *planning, n next) (released, error) {
 	if !n.fresh && len(n.delta.after) == 0 {
 		return released{}, nil
 	}
@@ -127,7 +123,7 @@ func (p *releasing) releaseDelta(ctx context.Context, n next) (released, error) 
 
 // resumeRelease finishes a release that was begun. It compares all rows, since it is unknown which
 // rows the release has written.
-func (p *releasing) resumeRelease(ctx context.Context) error {
+func resumeRelease(ctx context.Context, p *planning) error {
 	v, err := p.pl.Client.Version(ctx, p.was, p.env.Releasing)
 	if err != nil {
 		return err
@@ -136,7 +132,7 @@ func (p *releasing) resumeRelease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.releaseWhole(ctx, v, version.SortedEntries(byID)); err != nil {
+	if _, err := releaseWhole(ctx, p, v, version.SortedEntries(byID)); err != nil {
 		return err
 	}
 	held := p.held
@@ -148,8 +144,9 @@ func (p *releasing) resumeRelease(ctx context.Context) error {
 }
 
 // releaseWhole plans the release of a version, whose resources are entries, from the current rows.
-func (p *releasing) releaseWhole(
+func releaseWhole(
 	ctx context.Context,
+	p *planning,
 	v state.Version,
 	entries []version.Entry,
 ) (released, error) {
@@ -278,14 +275,14 @@ func (pl *Planner) Release(
 		if err != nil {
 			return err
 		}
-		if err := (&releasing{p}).keepsOwned(ctx, v); err != nil {
+		if err := pl.keepsOwned(ctx, p.env, v); err != nil {
 			return err
 		}
 		p.env.Applied = "" // the plan of an earlier apply is no longer in force
 		if p.env.Base = v.Number; v.Number == p.env.Last {
 			p.env.Base = 0
 		}
-		diff, err := (&releasing{p}).release(ctx,
+		diff, err := release(ctx, p,
 			next{version: v, entries: version.SortedEntries(byID)})
 		if err != nil {
 			return err

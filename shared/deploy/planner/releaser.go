@@ -15,7 +15,7 @@ import (
 
 // releaser plans the changes of rows from one version to another.
 type releaser struct {
-	p *releasing
+	p *planning
 	difference
 	interrupted
 
@@ -57,8 +57,8 @@ type interrupted struct {
 }
 
 // newReleaser returns a releaser for a difference.
-func newReleaser(p *releasing, d difference) *releaser {
-	return &releaser{p: p, difference: d, wave: waveProgress{p: p.planning},
+func newReleaser(p *planning, d difference) *releaser {
+	return &releaser{p: p, difference: d, wave: waveProgress{p: p},
 		written: map[resource.ID]string{}, misfits: map[resource.ID]string{}}
 }
 
@@ -103,7 +103,7 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 	if err := r.wake(ctx, old, graph); err != nil {
 		return released{}, err
 	}
-	if err := (&resolver{p.planning}).askFacts(ctx, r.unasked); err != nil {
+	if err := askFacts(ctx, p, r.unasked); err != nil {
 		return released{}, err
 	}
 	if err := p.reblock(ctx, graph, r.blocked); err != nil {

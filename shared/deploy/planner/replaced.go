@@ -28,7 +28,7 @@ func (s *bounded) purges(ctx context.Context) error {
 			s.done = append(s.done, s.graph.IDs[n])
 		}
 	}
-	rows, err := s.load(ctx, s.done)
+	rows, err := s.plan.load(ctx, s.done)
 	for _, row := range rows {
 		if row.Removing {
 			return ErrWhole
@@ -77,7 +77,8 @@ func (s *bounded) leaveOut() {
 	for _, r := range s.was {
 		was = append(was, r)
 	}
-	s.others = s.known.Changed(version.MarksOf(s.pl.Checker, s.reached, was, len(s.last.Chunks)), nil)
+	marks := version.MarksOf(s.plan.pl.Checker, s.reached, was, len(s.last.Chunks))
+	s.others = s.known.Changed(marks, nil)
 }
 
 // joined declines if resources that were in the sets have relations to other resources that change,
@@ -96,7 +97,7 @@ func (s *bounded) joined(ctx context.Context, _ Export) error {
 			now == nil && s.others.Has(version.RelatesTo(id)) {
 			return ErrWhole
 		}
-		for _, other := range s.pl.Checker.Related(r) {
+		for _, other := range s.plan.pl.Checker.Related(r) {
 			if other.Kind != schema.Require && s.was[other.ID] == nil && s.has(other.ID) {
 				return ErrWhole
 			}
@@ -164,7 +165,7 @@ func (s *bounded) sameOrder() bool {
 func (s *bounded) delta(ctx context.Context, entries []version.Entry) (*delta, error) {
 	out := &delta{before: map[resource.ID]version.Entry{}, put: pointers(s.list), done: s.done,
 		stays: s.stays}
-	lost, err := (&releasing{s.planning}).lost(ctx, entries, s.last.Agents)
+	lost, err := lostValues(ctx, s.plan, entries, s.last.Agents)
 	if err != nil {
 		return nil, err
 	}

@@ -91,24 +91,31 @@ func (pl *Config) lookup(ctx context.Context, env string, refs []any) (*values, 
 // none reports whether no value is known.
 func (v *values) none() bool { return len(v.known)+len(v.outputs) == 0 }
 
-// lookup is Config.lookup with the changes of the planned commit.
-func (p *planning) lookup(ctx context.Context, refs []any) (*values, error) {
-	out, err := p.pl.lookup(ctx, p.env.Name, refs)
-	if err != nil {
-		return nil, err
-	}
-	for i := range p.store.set {
-		set := &p.store.set[i]
-		out.known[state.ParameterKey{Name: set.Name, Of: set.Of}] = set.Data()
-	}
-	for _, k := range p.store.unset {
-		delete(out.known, k)
-	}
-	return out, nil
+// resolver gives the references of resources and agents their values, as far as they are known. It
+// changes no plan.
+type resolver struct {
+	pl *Planner
+	// lookup reads the known values of references.
+	lookup func(ctx context.Context, refs []any) (*values, error)
 }
 
-// resolver replaces references by known values, and requests unknown facts.
-type resolver struct{ *planning }
+// resolver returns a resolver with the stored values and those that the planned commit changes.
+func (p *planning) resolver() *resolver {
+	return &resolver{p.pl, func(ctx context.Context, refs []any) (*values, error) {
+		out, err := p.pl.lookup(ctx, p.env.Name, refs)
+		if err != nil {
+			return nil, err
+		}
+		for i := range p.store.set {
+			set := &p.store.set[i]
+			out.known[state.ParameterKey{Name: set.Name, Of: set.Of}] = set.Data()
+		}
+		for _, k := range p.store.unset {
+			delete(out.known, k)
+		}
+		return out, nil
+	}}
+}
 
 // resolveModel resolves the references of a model in place, except for kept resources, and encodes
 // its resources.

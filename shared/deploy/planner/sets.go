@@ -52,7 +52,7 @@ func (p *exporting) nextOfSets(ctx context.Context, x Export, last state.Version
 			return next{}, err
 		}
 	}
-	if s.check {
+	if p.check {
 		return next{}, nil
 	}
 	v := last
@@ -103,8 +103,8 @@ func (s *bounded) apply(ctx context.Context, at func(int, string) diag.Pos) erro
 			return err
 		}
 	}
-	next := version.Apply(s.pl.Checker, base, &e)
-	if len(now) < len(s.list) || len(version.Check(s.pl.Checker, next, &e)) > 0 {
+	next := version.Apply(s.plan.pl.Checker, base, &e)
+	if len(now) < len(s.list) || len(version.Check(s.plan.pl.Checker, next, &e)) > 0 {
 		return ErrWhole
 	}
 	s.list = next.Model.Resources[:next.Put]
@@ -116,14 +116,14 @@ func (s *bounded) apply(ctx context.Context, at func(int, string) diag.Pos) erro
 
 // concerns reports whether the new state of a resource may affect a resource of another set.
 func (s *bounded) concerns(r *resource.Resource) bool {
-	names, shared := s.pl.Checker.ThingsOf(r, s.reached)
-	all, _ := s.pl.Checker.DescribesAll(r)
+	names, shared := s.plan.pl.Checker.ThingsOf(r, s.reached)
+	all, _ := s.plan.pl.Checker.DescribesAll(r)
 	for _, of := range names {
 		if !shared && s.others.Has(version.StandsFor(of)) || all && s.others.Has(version.PartOf(of)) {
 			return true
 		}
 	}
-	if of, is := s.pl.Checker.PartOf(r, s.reached); is && s.others.Has(version.WholeOf(of)) {
+	if of, is := s.plan.pl.Checker.PartOf(r, s.reached); is && s.others.Has(version.WholeOf(of)) {
 		return true
 	}
 	if s.was[r.ID] != nil {
@@ -160,7 +160,7 @@ func (s *bounded) required(
 	ctx context.Context, r *resource.Resource, now map[resource.ID]int, base version.Base,
 ) error {
 	ids := slices.Clone(r.Requires)
-	for _, to := range s.pl.Checker.Related(r) {
+	for _, to := range s.plan.pl.Checker.Related(r) {
 		if _, again := now[to.ID]; again || s.was[to.ID] != nil || !s.has(to.ID) {
 			continue
 		}
@@ -178,7 +178,7 @@ func (s *bounded) required(
 			return cmp.Or(err, ErrWhole)
 		}
 		other, err := resource.Decode(en.Body)
-		if err != nil || other.Purged || s.pl.Checker.Gathers(other) {
+		if err != nil || other.Purged || s.plan.pl.Checker.Gathers(other) {
 			return ErrWhole
 		}
 		other.Requires = nil // they are outside, or joined declines
@@ -190,7 +190,7 @@ func (s *bounded) required(
 // resolve gives values to the references in the new resources of the sets. It declines if an agent
 // of the model differs from the version, or a resource changes its meaning for other resources.
 func (s *bounded) resolve(ctx context.Context, x Export) error {
-	r := &resolver{s.planning}
+	r := s.plan.resolver()
 	m := &model.Model{Resources: s.list, Agents: x.Model.Agents}
 	known, refs, err := r.references(ctx, m, kept{})
 	if err != nil {

@@ -145,7 +145,7 @@ func (s *bounded) describe(ctx context.Context, now *resource.Resource) error {
 	if err != nil {
 		return version.DamagedChunk(s.last.Chunks[version.ChunkOf(now.ID, len(s.last.Chunks))])
 	}
-	if _, known := s.agents[now.Agent]; !known || !s.pl.sameEdges(was, now) {
+	if _, known := s.agents[now.Agent]; !known || !s.plan.pl.sameEdges(was, now) {
 		return ErrWhole
 	}
 	now.Requires, now.Subscriptions, now.Subscribed = was.Requires, was.Subscriptions,

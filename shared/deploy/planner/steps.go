@@ -59,13 +59,20 @@ type steps struct {
 	left map[resource.ID][]resource.ID
 }
 
-// forecast derives the effects on resources from the plan of an export.
+// forecast derives the effects on resources from a plan.
 type forecast struct {
-	*exporting
-	wholeValues bool      // values are kept at full length
-	texts       run.Texts // nil: files are not shown by their text
+	rowEffects
+	plan    *planning
+	targets *targets // the resources that the export selects; nil: all
 	// awaited has the rows that are undefined or blocked; true: an apply of the plan runs the row.
 	awaited map[resource.ID]bool
+}
+
+// rowEffects derives the effect of a deploy on one resource from its rows before and after a plan.
+type rowEffects struct {
+	pl    *Config
+	whole bool      // values are kept at full length
+	texts run.Texts // nil: files are not shown by their text
 }
 
 // steps returns the effects on every resource in order of id; resources that leave come last.
@@ -80,7 +87,7 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 		if err != nil || !shown {
 			return err
 		}
-		runs := now.Ticket() != 0 && p.rows[now.ID] != nil || !now.AsWanted()
+		runs := now.Ticket() != 0 && p.plan.rows[now.ID] != nil || !now.AsWanted()
 		if !p.targets.shows(now.ID, runs) {
 			if now.AsWanted() {
 				s.beside[now.ID] = now
@@ -119,10 +126,10 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 		return add(was, now)
 	}
 	stored := map[resource.ID]bool{}
-	err := p.pl.Client.EachRow(ctx, p.env.Name, func(r *state.Row) error {
+	err := p.pl.Client.EachRow(ctx, p.plan.env.Name, func(r *state.Row) error {
 		row := *r
 		stored[row.ID] = true
-		if now := p.rows[row.ID]; now != nil {
+		if now := p.plan.rows[row.ID]; now != nil {
 			return addOrWait(&row, now)
 		}
 		return addOrWait(&row, &row)
@@ -130,7 +137,7 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 	if err != nil {
 		return nil, err
 	}
-	for id, now := range p.rows {
+	for id, now := range p.plan.rows {
 		if stored[id] {
 			continue
 		}
@@ -151,7 +158,7 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 // managedAs returns the row that had the state of a row before the plan. If the thing is moved,
 // that is the row of another id.
 func (p *forecast) managedAs(was *state.Row) *state.Row {
-	if from := p.moves.from[was.ID]; from != nil {
+	if from := p.plan.moves.from[was.ID]; from != nil {
 		return from
 	}
 	return was
@@ -247,7 +254,7 @@ func (p *forecast) afterOthers(w *PlannedChange, was, now *state.Row) error {
 // undecided fills in the effect on a row that waits for a person's decision, since a create may
 // have made a thing. If the resource is to be purged, the deploy looks the thing up and deletes it
 // if it exists.
-func (p *forecast) undecided(w *PlannedChange, was, now *state.Row) error {
+func (p *rowEffects) undecided(w *PlannedChange, was, now *state.Row) error {
 	w.Failed, w.Reason = true, now.Reason
 	if now.Ticket() == 0 || now.Hash == was.Hash {
 		return nil
@@ -260,7 +267,7 @@ func (p *forecast) undecided(w *PlannedChange, was, now *state.Row) error {
 
 // change fills in the effect of a deploy on a row that is not as wanted, as far as it can be
 // derived without reading the target.
-func (p *forecast) change(w *PlannedChange, was, now *state.Row) error {
+func (p *rowEffects) change(w *PlannedChange, was, now *state.Row) error {
 	res, err := resource.Decode(now.Body)
 	if err != nil {
 		return fault.Wrap(fault.Damaged, "read resource", err)
@@ -279,10 +286,10 @@ func (p *forecast) change(w *PlannedChange, was, now *state.Row) error {
 	case there && was.Deployed == now.Hash && was.AsWanted():
 		// It was removed from the model, left unchanged, and is back.
 	case there:
-		w.Action, w.Changes = "update", p.pl.intentDiff(base, res, p.wholeValues, p.texts)
+		w.Action, w.Changes = "update", p.pl.intentDiff(base, res, p.whole, p.texts)
 		p.pl.noteReplacement(w, res)
 	default:
-		w.Action, w.Changes = "create", p.pl.intentDiff(nil, res, p.wholeValues, p.texts)
+		w.Action, w.Changes = "create", p.pl.intentDiff(nil, res, p.whole, p.texts)
 	}
 	if was.Hash == now.Hash && w.Reason == "" {
 		w.Reason = now.Reason // why it still has to be done

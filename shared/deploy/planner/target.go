@@ -146,7 +146,7 @@ func (t *targeted) find(ctx context.Context) error {
 			t.mine = append(t.mine, i)
 		}
 	}
-	t.p.targets = out
+	t.targets = out
 	t.takeAlong(out)
 	if err := t.leaveOwned(ctx); err != nil {
 		return err
@@ -229,7 +229,7 @@ func (t *targeted) leaveOwned(ctx context.Context) error {
 // keep records the resources of the base that stay: all resources outside of the export, and
 // resources of other owners. With Defer, resources that these still require stay, too.
 func (t *targeted) keep() {
-	about := t.p.targets
+	about := t.targets
 	maps.DeleteFunc(t.Moved, func(id, _ resource.ID) bool { return !t.Drop[id] }) // others own it
 	var follow []resource.ID
 	stay := func(id resource.ID) {
@@ -276,7 +276,7 @@ func (t *targeted) agents(of []resource.Agent) []resource.Agent {
 
 // decideAgents sets the agents of the version, with resolved options.
 func (t *targeted) decideAgents(ctx context.Context) error {
-	r := &resolver{t.p.planning}
+	r := t.p.resolver()
 	known, _, err := r.references(ctx, &model.Model{Agents: t.Put.Agents}, kept{})
 	if err != nil {
 		return err
@@ -298,7 +298,7 @@ func (t *targeted) decideReach(agents *agentSet) diag.Problems {
 	for id := range t.kept.resources {
 		shared[id.Agent()] = shared[id.Agent()] || !t.late[id]
 	}
-	for id := range t.p.targets.asked {
+	for id := range t.targets.asked {
 		asked[id.Agent()] = true
 	}
 	for _, was := range t.base.Agents {

@@ -17,11 +17,12 @@ import (
 // has it, and the version still does not. If the value is forgotten again, the row keeps it until the
 // next export.
 
-// lost returns the resources of entries whose rows have another intent than the entry has with the
+// lostValues returns the resources of entries whose rows have another intent than the entry has with the
 // values that are known now: a value was forgotten, or a change of a fact was not followed. No other
 // part of these resources needs to have changed.
-func (p *releasing) lost(
+func lostValues(
 	ctx context.Context,
+	p *planning,
 	entries []version.Entry,
 	agents []resource.Agent,
 ) (map[resource.ID]bool, error) {
@@ -38,45 +39,21 @@ func (p *releasing) lost(
 	if err != nil {
 		return nil, err
 	}
-	var open []*resource.Resource
-	var refs []any
-	for i := range entries {
-		row := rows[entries[i].ID]
-		if row == nil || row.Undefined() || row.Orphaned || row.Removing || row.Damaged() {
-			continue
-		}
-		res, err := resource.Decode(entries[i].Body)
-		if err != nil {
-			return nil, fault.Wrap(fault.Damaged, "read version", err)
-		}
-		if len(model.Missing(res.Attributes)) > 0 {
-			open, refs = append(open, res), append(refs, resource.References(res.Attributes)...)
+	valued, err := p.resolver().valueEntries(ctx, entries, agents,
+		func(id resource.ID) bool { return hasValues(rows[id]) })
+	lost := map[resource.ID]bool{}
+	for i := range valued {
+		en := &valued[i]
+		if en.misfit != "" || en.lacks || en.Hash != rows[en.ID].Hash {
+			lost[en.ID] = true
 		}
 	}
-	if len(open) == 0 {
-		return nil, nil
-	}
-	known, err := p.lookup(ctx, refs)
-	if err != nil {
-		return nil, err
-	}
-	known.pinned = true
-	lost, byName := map[resource.ID]bool{}, agentsByName(agents)
-	for _, res := range open {
-		now, misfit := p.pl.valued(ctx, res, known)
-		if misfit != "" {
-			lost[res.ID] = true
-			continue
-		}
-		en, err := version.NewEntry(now, byName[now.Agent])
-		if err != nil {
-			return nil, fault.Wrap(fault.Internal, "encode resource "+string(res.ID), err)
-		}
-		if len(model.Missing(now.Attributes)) > 0 || en.Hash != rows[res.ID].Hash {
-			lost[res.ID] = true
-		}
-	}
-	return lost, nil
+	return lost, err
+}
+
+// hasValues reports whether a row has an intent in force, with values for all its references.
+func hasValues(row *state.Row) bool {
+	return row != nil && !row.Undefined() && !row.Orphaned && !row.Removing && !row.Damaged()
 }
 
 func agentsByName(agents []resource.Agent) map[string]resource.Agent {
@@ -101,79 +78,107 @@ func writtenOf(row *state.Row, agents map[string]resource.Agent) (version.Entry,
 	return en, fault.Wrap(fault.Internal, "encode resource "+string(row.ID), err)
 }
 
-// resolve puts known values into the entries to be released. Entries that stay get the values of
-// their rows.
-func (r *releaser) resolve(ctx context.Context) error {
-	agents := agentsByName(r.v.Agents)
+// valuedEntry is an entry of a version that refers to values, with the values that are known now.
+type valuedEntry struct {
+	version.Entry
+	at    int  // its index among the entries of the version
+	lacks bool // it refers to a value that is still unknown
+	// misfit is the reason why the values do not let the resource run; then Entry has no values. ""
+	// means that they fit.
+	misfit string
+}
+
+// valueEntries returns the wanted entries that refer to values, with the values that are known now.
+// Secrets keep the versions that they have.
+func (p *resolver) valueEntries(
+	ctx context.Context, entries []version.Entry, agents []resource.Agent,
+	want func(resource.ID) bool,
+) ([]valuedEntry, error) {
 	var open []*resource.Resource
-	at := map[resource.ID]*version.Entry{}
+	var out []valuedEntry
 	var refs []any
-	for i := range r.after {
-		en := &r.after[i]
-		if !en.HasReferences() {
+	for i := range entries {
+		en := &entries[i]
+		if !en.HasReferences() || !want(en.ID) {
 			continue
 		}
 		res, err := resource.Decode(en.Body)
 		if err != nil {
-			return fault.Wrap(fault.Damaged, "read version", err)
+			return nil, fault.Wrap(fault.Damaged, "read version", err)
 		}
-		if len(model.Missing(res.Attributes)) == 0 {
-			continue
+		if len(model.Missing(res.Attributes)) > 0 {
+			open, out = append(open, res), append(out, valuedEntry{Entry: *en, at: i, lacks: true})
+			refs = append(refs, resource.References(res.Attributes)...)
 		}
-		if had, err := r.valuesOf(en); err != nil {
-			return err
-		} else if had != nil {
-			res.Attributes, res.Followed = had.Attributes, had.Followed
-			r.written[res.ID] = en.Hash
-			if *en, err = version.NewEntry(res, agents[res.Agent]); err != nil {
-				return fault.Wrap(fault.Internal, "encode resource "+string(res.ID), err)
-			}
-			continue
-		}
-		refs = append(refs, resource.References(res.Attributes)...)
-		open, at[res.ID] = append(open, res), en
 	}
 	if len(open) == 0 {
-		return nil
-	}
-	known, err := r.p.lookup(ctx, refs)
-	if err != nil {
-		return err
-	}
-	known.pinned = true
-	if known.none() {
-		return nil
-	}
-	for _, res := range open {
-		now, misfit := r.p.pl.valued(ctx, res, known)
-		if misfit != "" {
-			r.misfits[res.ID] = misfit // it stays undefined until a value fits
-			continue
-		}
-		en, err := version.NewEntry(now, agents[res.Agent])
-		if err != nil {
-			return fault.Wrap(fault.Internal, "encode resource "+string(res.ID), err)
-		}
-		r.written[res.ID] = at[res.ID].Hash
-		*at[res.ID] = en
-	}
-	return nil
-}
-
-// valuesOf returns a resource that stays as its row has it, with values where the version has
-// references. It returns nil if the resource does not stay, or its row has no values.
-func (r *releaser) valuesOf(en *version.Entry) (*resource.Resource, error) {
-	row := r.rows[en.ID]
-	was, differs := r.before[en.ID] // if it does not differ, it only moves to another lane
-	if !r.stays[en.ID] || differs && was.Hash != en.Hash || row == nil ||
-		row.Undefined() || row.Orphaned || row.Removing || row.Damaged() {
 		return nil, nil
 	}
-	res, err := resource.Decode(row.Body)
-	if err != nil {
-		return nil, fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
+	known, err := p.lookup(ctx, refs)
+	if err != nil || known.none() {
+		return out, err
 	}
-	return res, nil
+	known.pinned = true
+	byName := agentsByName(agents)
+	for i, res := range open {
+		now, misfit := p.pl.valued(ctx, res, known)
+		if out[i].misfit = misfit; misfit != "" {
+			continue
+		}
+		out[i].lacks = len(model.Missing(now.Attributes)) > 0
+		if out[i].Entry, err = version.NewEntry(now, byName[now.Agent]); err != nil {
+			return nil, fault.Wrap(fault.Internal, "encode resource "+string(res.ID), err)
+		}
+	}
+	return out, nil
+}
+
+// resolve puts known values into the entries to be released. Entries that stay get the values of
+// their rows.
+func (r *releaser) resolve(ctx context.Context) error {
+	agents := agentsByName(r.v.Agents)
+	for i := range r.after {
+		if err := r.keepValues(&r.after[i], agents); err != nil {
+			return err
+		}
+	}
+	valued, err := r.p.resolver().valueEntries(ctx, r.after, r.v.Agents, func(id resource.ID) bool {
+		_, has := r.written[id]
+		return !has
+	})
+	for i := range valued {
+		en := &valued[i]
+		if en.misfit != "" {
+			r.misfits[en.ID] = en.misfit // it stays undefined until a value fits
+			continue
+		}
+		r.written[en.ID], r.after[en.at] = r.after[en.at].Hash, en.Entry
+	}
+	return err
+}
+
+// keepValues gives an entry that stays the values of its row, where the version has references.
+func (r *releaser) keepValues(en *version.Entry, agents map[string]resource.Agent) error {
+	row := r.rows[en.ID]
+	was, differs := r.before[en.ID] // if it does not differ, it only moves to another lane
+	if !r.stays[en.ID] || differs && was.Hash != en.Hash || !en.HasReferences() || !hasValues(row) {
+		return nil
+	}
+	res, err := resource.Decode(en.Body)
+	if err != nil {
+		return fault.Wrap(fault.Damaged, "read version", err)
+	}
+	if len(model.Missing(res.Attributes)) == 0 {
+		return nil
+	}
+	had, err := resource.Decode(row.Body)
+	if err != nil {
+		return fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
+	}
+	res.Attributes, res.Followed = had.Attributes, had.Followed
+	r.written[res.ID] = en.Hash
+	*en, err = version.NewEntry(res, agents[res.Agent])
+	return fault.Wrap(fault.Internal, "encode resource "+string(res.ID), err)
 }
 
 // WithValues returns the entries of a version with the values of parameters and facts that are known
@@ -181,41 +186,17 @@ func (r *releaser) valuesOf(en *version.Entry) (*resource.Resource, error) {
 func (pl *Planner) WithValues(
 	ctx context.Context, env string, entries []version.Entry, agents []resource.Agent,
 ) (out []version.Entry, misfits map[resource.ID]string, err error) {
-	var open []*resource.Resource
-	var at []int
-	var refs []any
-	for i := range entries {
-		if !entries[i].HasReferences() {
-			continue
-		}
-		res, err := resource.Decode(entries[i].Body)
-		if err != nil {
-			return nil, nil, fault.Wrap(fault.Damaged, "read version", err)
-		}
-		if len(model.Missing(res.Attributes)) > 0 {
-			open, at = append(open, res), append(at, i)
-			refs = append(refs, resource.References(res.Attributes)...)
-		}
-	}
-	if len(open) == 0 {
-		return entries, nil, nil
-	}
-	known, err := pl.lookup(ctx, env, refs)
-	if err != nil {
-		return nil, nil, err
-	}
-	known.pinned = true
+	stored := resolver{pl, func(ctx context.Context, refs []any) (*values, error) {
+		return pl.lookup(ctx, env, refs)
+	}}
+	valued, err := stored.valueEntries(ctx, entries, agents,
+		func(resource.ID) bool { return true })
 	out, misfits = slices.Clone(entries), map[resource.ID]string{}
-	byName := agentsByName(agents)
-	for i, res := range open {
-		now, misfit := pl.valued(ctx, res, known)
-		if misfit != "" {
-			misfits[res.ID] = misfit
-			continue
-		}
-		if out[at[i]], err = version.NewEntry(now, byName[now.Agent]); err != nil {
-			return nil, nil, fault.Wrap(fault.Internal, "encode resource "+string(res.ID), err)
+	for i := range valued {
+		en := &valued[i]
+		if out[en.at] = en.Entry; en.misfit != "" {
+			misfits[en.ID] = en.misfit
 		}
 	}
-	return out, misfits, nil
+	return out, misfits, err
 }

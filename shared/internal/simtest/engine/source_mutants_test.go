@@ -157,8 +157,8 @@ func sourceMutants() []sourceMutant {
 			`if s.connected && !mutating("OldConnection") && !state.SameAgents`,
 			"transport", "hosts", 150},
 		{"PlanNotCompared", "an export does what its plan does not say", "planner/limits.go",
-			"if s.digest(p.planning) != x.Expect {",
-			`if s.digest(p.planning) != x.Expect && !mutating("PlanNotCompared") {`, "kept", "kept",
+			"if s.digest(p.plan) != x.Expect {",
+			`if s.digest(p.plan) != x.Expect && !mutating("PlanNotCompared") {`, "kept", "kept",
 			200},
 		{"PlanRefused", "an export is refused although nothing has moved", "planner/steps.go",
 			"slices.Sort(s.marks)",
@@ -171,9 +171,9 @@ func sourceMutants() []sourceMutant {
 			`n >= 0 && len(deleted) > n && !(mutating("OneMore") && len(deleted) == n+1) {`, "kept",
 			"kept", 150},
 		{"RefusedTooLate", "an export is stored before it is refused", "planner/exporting.go",
-			"	if err := (&forecast{exporting: p}).guard(ctx, x, next.fresh); err != nil " +
+			"	if err := f.guard(ctx, x, next.fresh); err != nil " +
 				"{\n\t\treturn Exported{}, err",
-			"	if err := (&forecast{exporting: p}).guard(ctx, x, next.fresh); err != nil " +
+			"	if err := f.guard(ctx, x, next.fresh); err != nil " +
 				"{\n\t\tif mutating(\"RefusedTooLate\") {\n\t\t\t_ = " +
 				"p.commitAll(ctx)\n\t\t}\n\t\treturn Exported{}, err",
 			"", "kept", 100},
