@@ -63,8 +63,15 @@ func TestNamesOfInstances(t *testing.T) {
 		if list := b.Get(at+"resources", http.StatusOK); !strings.Contains(list, row) {
 			t.Errorf("%s: no link to the instance of a resource: %s", name, consoletest.TextOf(list))
 		}
-		if page := b.Get(at+"instances/"+broken.ID+"?tab=resources", http.StatusOK); strings.Contains(page, "Place in the model") {
-			t.Errorf("%s: a column is empty", name)
+		if list := b.Get(at+"versions/3", http.StatusOK); !strings.Contains(list, row) {
+			t.Errorf("%s: no link to the instance of a resource of a version: %s", name, consoletest.TextOf(list))
+		}
+		wants(t, b.Get(at+"services/site", http.StatusOK), "aliases list: text matches", "empty list")
+		for page, column := range map[string]string{"instances/" + broken.ID + "?tab=resources": "Place in the model",
+			"versions": "Commit", "versions/3": "Files", "services/customer": "Relation"} {
+			if strings.Contains(b.Get(at+page, http.StatusOK), ">"+column+"</th>") {
+				t.Errorf("%s: %s has an empty column", name, page)
+			}
 		}
 	}
 }

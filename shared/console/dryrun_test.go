@@ -73,7 +73,7 @@ func TestDryRun(t *testing.T) {
 		wants(t, b.Get("/console/production/dryruns", http.StatusOK), "No dry run was started")
 		at := started(t, b, url.Values{"filter": {"agent=web1\ntype=fs::File\n"}})
 		page := ended(t, b, at)
-		wants(t, page, "done", "1 change, 2 compared", "update 1", "listen 666", "Repair the 1 shown", "Start again")
+		wants(t, page, "done", "1 change, 2 compared", "update 1", "listen 666", "Repair the resource shown", "Start again")
 		wants(t, b.Get(at+"?change=update&diff=sides", http.StatusOK), "Before", "After", "listen 8080")
 		wants(t, b.Get("/console/production/dryruns", http.StatusOK), "agent=web1 type=fs::File", "1 change, 2 compared")
 		id := "fs::File[web1,path=" + w.Dir + "/app.conf]"

@@ -47,9 +47,7 @@ type resourceRow struct {
 	Status  statusView
 	Reason  string
 	LastRun string
-	Set     string
-	// SetURL is the page of the instance that owns the set; "": there is none. The title has its id.
-	SetURL, SetTitle string
+	Set     setView
 }
 
 // selectionForm is what can be done with the resources of a list.
@@ -116,12 +114,20 @@ func (r *request) countLinks(p *api.Progress, sel selection) (out []countView, a
 	return out, number(total), link()
 }
 
+// setView is the set of a resource in a list. The set of an instance is a link to it, with its id as
+// title: reading the names of 50 instances would cost more than the list.
+type setView struct{ Name, URL, Title string }
+
+func (r *request) setOf(name string) setView {
+	if uuid.Validate(name) == nil && r.hasPage(instancePattern) {
+		return setView{Name: "instance", URL: r.instanceURL(name, ""), Title: name}
+	}
+	return setView{Name: shorten(name, 40)}
+}
+
 func (r *request) resourceRow(x *api.Resource) resourceRow {
 	row := resourceRow{Row: rowID("r", string(x.ID)), Of: r.ref(x.ID), Status: statusOf(x.Status),
-		Reason: shorten(x.Reason, reasonRoom(x.ID)), LastRun: string(x.LastRun), Set: shorten(x.Set, 40)}
-	if uuid.Validate(x.Set) == nil && r.hasPage(instancePattern) { // the set of an instance has its id
-		row.Set, row.SetURL, row.SetTitle = "instance", r.instanceURL(x.Set, ""), x.Set
-	}
+		Reason: shorten(x.Reason, reasonRoom(x.ID)), LastRun: string(x.LastRun), Set: r.setOf(x.Set)}
 	if x.Interrupted {
 		row.Reason = cmp.Or(row.Reason, "interrupted; no process has taken it up yet")
 	}

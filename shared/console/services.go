@@ -305,7 +305,7 @@ func (r *request) partView(p *definition.Part) partView {
 			Help: stringOf(a.Description),
 		}
 		if a.DefaultSet {
-			row.Default = attributeValue(a.Default).Text
+			row.Default = form.DefaultText(a.Default)
 		}
 		out.Attributes = append(out.Attributes, row)
 	}

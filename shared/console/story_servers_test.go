@@ -138,8 +138,10 @@ func TestStory(t *testing.T) {
 	if err := os.WriteFile(p.settings(), []byte(five+"# changed by hand\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	x.Open(url + "/dryruns")
-	x.Click("form.card button.primary")
+	x.Open(site + "?tab=resources")
+	x.Until(`document.querySelector("main").innerText.includes("main.cf:")`) // the place in the model
+	x.Open(x.Eval(`[...document.querySelectorAll("main th a")].find(a => a.innerText.includes("site.conf")).href`))
+	x.Click(`button[formaction$="/do/dryrun"], form[action$="/do/dryrun"] button`)
 	x.Until(`document.querySelector("#job form[action$='/do/repair']")`)
 	x.Click("#job details > summary")
 	x.Until(`document.querySelector("#job").innerText.includes("# changed by hand")`)

@@ -14,7 +14,7 @@ import (
 type describedRow struct {
 	Row   string
 	Of    resourceRef
-	Set   string
+	Set   setView
 	Place string   // where the model describes it; "": it is not known
 	Files []string // its attributes whose values are files, and the hashes of those
 	Notes []string
@@ -39,7 +39,7 @@ func (r *request) describedRows(
 }
 
 func (r *request) describedRow(d *document.Description) describedRow {
-	row := describedRow{Row: rowID("r", string(d.ID)), Of: r.ref(d.ID), Set: shorten(d.Set, 60)}
+	row := describedRow{Row: rowID("r", string(d.ID)), Of: r.ref(d.ID), Set: r.setOf(d.Set)}
 	if d.Place != nil {
 		row.Place = line(d.Place.String())
 	}

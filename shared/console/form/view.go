@@ -341,14 +341,15 @@ func (v *viewer) common(one *field, path string) *Control {
 	if a := one.attribute; a != nil {
 		c.Type, c.Rule = Type(a), Rule(a)
 		if a.DefaultSet {
-			c.Default = defaultText(a.Default)
+			c.Default = DefaultText(a.Default)
 		}
 		c.Required = !a.DefaultSet && !a.Optional() && !a.List()
 	}
 	return c
 }
 
-func defaultText(v any) string {
+// DefaultText returns a default value in words.
+func DefaultText(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "not set"
