@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,6 +121,7 @@ func TestHostile(t *testing.T) {
 	t.Parallel()
 	w := consoletest.Open(t, handlers.All())
 	w.FillHostile(t)
+	instance, order := w.FillHostileServices(t, "testdata/forms.cf")
 	p := listen(t, w.Service)
 	x := chrome.Start(t).Tab(t)
 	x.Expect("status of 404") // of missing pages
@@ -134,8 +136,24 @@ func TestHostile(t *testing.T) {
 		paths[fmt.Sprint("resource ", i)] = consoletest.Env + "/resource?id=" + url.QueryEscape(id)
 		paths[fmt.Sprint("search ", i)] = consoletest.Env + "/search?q=" + url.QueryEscape(text)
 	}
+	hostile := []string{"", "resources", "resources?q=script", "actions", "agents/web1", "versions", "versions/1",
+		"parameters", "parameter?name=a40", "parameter/delete?name=a40", "audit", "services", "orders",
+		"orders/" + order, "services/" + consoletest.HostileService,
+		"services/" + consoletest.HostileService + "/new",
+		"services/" + consoletest.HostileService + "/instances?columns=a01&columns=a02",
+		"instances/" + instance.ID + "/edit", "instances/" + instance.ID + "/delete", "instances/" + instance.ID + "/force",
+		"instances/" + instance.ID, "instances/" + instance.ID + "?tab=attributes", "instances/" + instance.ID + "?tab=history",
+		"instances/" + instance.ID + "?tab=diagnose", "instances/" + instance.ID + "?tab=json",
+		"instances/" + instance.ID + "?tab=attributes&a=1&b=2"}
+	for _, path := range hostile {
+		paths[path] = consoletest.Env + "/" + path
+	}
 	for name, path := range paths {
 		x.Open(p.url(path))
+		if slices.Contains(hostile, name) && x.Eval("!document.querySelector('#problem') && "+
+			"document.documentElement.innerHTML.includes('"+consoletest.Canary+"')") != "true" {
+			t.Errorf("%s: the page shows no attack: %s", name, x.Text())
+		}
 		if got := x.Eval("window.hits"); got != "0" {
 			t.Errorf("%s: %s scripts of attacks ran", name, got)
 		}

@@ -174,7 +174,9 @@ func (w *World) export(t testing.TB, env string, x deploy.Export, all []resource
 		}
 	}
 	x.Model = m
-	x.Origin = state.Origin{Author: "ada", Message: "a change of a test"}
+	if x.Origin.Author == "" {
+		x.Origin = state.Origin{Author: "ada", Message: "a change of a test"}
+	}
 	if _, err := w.Service.Export(t.Context(), env, x, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -59,10 +61,14 @@ func (w *World) FillHostile(t testing.TB) {
 		}
 		all = append(all, r)
 	}
-	w.Export(t, Env, all...)
+	last := Attacks()[len(Attacks())-1]
+	w.export(t, Env, deploy.Export{Origin: state.Origin{Author: last, Message: last}}, all)
 	w.Deploy(t, Env)
 	for i, text := range Attacks() {
 		if _, err := w.Service.SetParameter(t.Context(), Env, fmt.Sprintf("p%d", i), text); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Service.SetParameter(t.Context(), Env, fmt.Sprintf("a%d", i), text); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Service.Suggest(t.Context(), Env, fmt.Sprintf("p%d", i), []any{text}); err != nil {
