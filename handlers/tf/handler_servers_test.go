@@ -21,15 +21,15 @@ import (
 	"southbound/shared/tf/tftest"
 )
 
-// real is a world whose objects live in a store.
-type real struct {
+// stocked is a world whose objects live in a store.
+type stocked struct {
 	*world
 	store *tftest.Store
 }
 
-func newWorld(t *testing.T, local, program string, options map[string]any) *real {
+func newWorld(t *testing.T, local, program string, options map[string]any) *stocked {
 	t.Helper()
-	w := &real{&world{t: t, types: map[string]schema.Type{}}, &tftest.Store{}}
+	w := &stocked{&world{t: t, types: map[string]schema.Type{}}, &tftest.Store{}}
 	server := httptest.NewServer(w.store)
 	t.Cleanup(server.Close)
 	store, pool := &packages.Store{Dir: t.TempDir()}, process.New(process.Options{})
@@ -69,7 +69,7 @@ func newWorld(t *testing.T, local, program string, options map[string]any) *real
 }
 
 // ends purges the resource, and fails the test if anything is left.
-func (w *real) ends(theirs string, attributes map[string]any) {
+func (w *stocked) ends(theirs string, attributes map[string]any) {
 	w.t.Helper()
 	if err := w.purge(theirs, attributes); err != nil {
 		w.t.Error(err)

@@ -88,8 +88,8 @@ func Newest(available []string, constraint string) (string, error) {
 		}
 	}
 	if len(found) == 0 {
-		return "", fault.New(fault.NotFound, "choose version", "none of %d versions meets %q",
-			len(available), constraint).WithHint("%s", newestHint(available))
+		return "", fault.New(fault.NotFound, "choose version", "no version meets %q", constraint).
+			WithHint("%s", newestHint(available))
 	}
 	return found.Newest().String(), nil
 }
