@@ -32,7 +32,7 @@ func (o *OrderServer) ordersWorker(
 ) *fulfil.Worker {
 	return fulfil.New(fulfil.Config{
 		Env: env, Instances: o.Own.Instances(), Definitions: o.Own.Definitions(), Engine: o.Engine,
-		Types: o.Types, Mapper: o.Mapper, Agent: o.Packs.Check,
+		Types: o.own, Mapper: o.Mapper, Agent: o.Packs.Check, // a stored model has its own lock file
 		Dir:   filepath.Join(o.Data, modelsDir),
 		Alone: o.Own.Alone, Deploy: deploy,
 		Print:  func(text string) { fmt.Fprint(o.Err, text) },

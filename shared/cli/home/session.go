@@ -289,7 +289,7 @@ func (s *Session) Keyed(m *model.Model) error {
 func (s *Session) Previewer(dir string) *fulfil.Previewer {
 	return &fulfil.Previewer{Config: fulfil.Config{
 		Instances: s.Own.Instances(), Definitions: s.Own.Definitions(), Engine: s.Engine,
-		Types: s.Program.Types, Mapper: s.Program.Mapper, Agent: s.Program.Packs.Check,
+		Types: s.Program.own, Mapper: s.Program.Mapper, Agent: s.Program.Packs.Check,
 		Dir: filepath.Join(dir, modelsDir),
 	}}
 }

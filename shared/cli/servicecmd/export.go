@@ -114,7 +114,8 @@ func (se *serviceExporter) exportServices(ctx context.Context, path string, noTr
 
 // pack packs a model that was compiled.
 func (se *serviceExporter) packed(c *compile.Compiled) (*bundle.Packed, error) {
-	m := bundle.Model{Main: c.Project.Main, Modules: c.Project.Modules, Skip: []string{se.Data}}
+	m := bundle.Model{Main: c.Project.Main, Modules: c.Project.Modules, Skip: []string{se.Data},
+		Files: se.docs.Lock.Files()}
 	dir := filepath.Dir(m.Main)
 	env := project.Environment(dir, os.Getenv("VIRTUAL_ENV"))
 	for _, one := range m.Modules {

@@ -90,6 +90,20 @@ func (l *Lock) Hashes() []string {
 	return slices.Compact(out)
 }
 
+// Files returns the lock file and the files of declarations that it lists, with slashes, in the
+// directory of the lock file; none for nil.
+func (l *Lock) Files() []string {
+	if l == nil {
+		return nil
+	}
+	out := []string{LockFile}
+	for i := range l.Providers {
+		out = append(out, l.Providers[i].File)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // ReadLock reads the lock file in a directory, and the files of declarations that it lists, which it
 // compiles; see Parse. Without a lock file it returns nil. It returns all problems together, as
 // diag.Problems with their places.

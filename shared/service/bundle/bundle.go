@@ -5,9 +5,9 @@
 //	walk.go    the files of a folder that are packed
 //	check.go   bundles from untrusted senders
 //
-// A bundle contains the main file, project.yml, the folders files and templates of the project, and
-// the imported V1 modules. If a module has Python code, which may read any file, the bundle
-// contains the whole project folder. It never contains hidden files, compiled Python or the files
+// A bundle contains the main file, project.yml, the folders files and templates of the project, the
+// lock file with its declarations of types, and the imported V1 modules. If a module has Python code, which may read any file, the bundle
+// contains the whole project folder. Otherwise it never contains hidden files, compiled Python or the files
 // in Skip. It also omits the virtual environment with its V2 modules, and the data folder of the
 // project with generated passwords.
 package bundle
@@ -50,6 +50,8 @@ type Model struct {
 	Modules []*module.Module
 	Env     string   // the virtual environment for the compile; "" for none
 	Skip    []string // files and folders that are not packed
+	// Files are packed as well, also hidden ones: paths in the folder of the project, with slashes.
+	Files []string
 }
 
 // Packed is a bundle.

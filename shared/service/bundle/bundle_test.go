@@ -131,6 +131,34 @@ func TestPackCode(t *testing.T) {
 }
 
 // TestUnpack finds a model again that can be compiled, with the data of its project.
+// TestPackFiles holds that named files are packed once, also hidden ones and where the whole folder is
+// packed, and that a missing one is an error.
+func TestPackFiles(t *testing.T) {
+	t.Parallel()
+	dir := files(t, t.TempDir(), map[string]string{
+		"main.cf": "x = 1\n", "southbound.lock": "l", ".southbound/types/demo": "d", "other": "o",
+	})
+	m := model(t, dir)
+	m.Files = []string{".southbound/types/demo", "southbound.lock"}
+	p := packed(t, m)
+	if diff := cmp.Diff([]string{"bundle.json", "project/.southbound/types/demo", "project/main.cf",
+		"project/southbound.lock"}, names(t, p)); diff != "" {
+		t.Error(diff)
+	}
+	at := filepath.Join(t.TempDir(), "m")
+	if _, err := Unpack(p.Data, at, filepath.Join(t.TempDir(), "data")); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(filepath.Join(at, "project", ".southbound", "types", "demo")); err != nil ||
+		string(b) != "d" {
+		t.Errorf("%q, %v", b, err)
+	}
+	m.Files = []string{"missing"}
+	if _, err := Pack(m); !fault.Is(err, fault.Invalid) {
+		t.Error(err)
+	}
+}
+
 func TestUnpack(t *testing.T) {
 	t.Parallel()
 	dir := plain(t, t.TempDir())

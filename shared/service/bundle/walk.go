@@ -25,6 +25,11 @@ func (w *walker) names() []string { return slices.Sorted(maps.Keys(w.files)) }
 
 // project adds the files of the project.
 func (w *walker) project(m Model, dir string) error {
+	for _, name := range m.Files {
+		if err := w.add(filepath.Join(dir, filepath.FromSlash(name)), path.Join(projectDir, name)); err != nil {
+			return err
+		}
+	}
 	if slices.ContainsFunc(m.Modules, (*module.Module).HasCode) {
 		return w.walk(dir, projectDir)
 	}
@@ -120,15 +125,38 @@ func (w *walker) walk(dir, name string) error {
 				return err
 			}
 		case info.Mode().IsRegular():
-			w.files[to] = from
-			w.bytes += info.Size()
+			if err := w.take(to, from, info.Size()); err != nil {
+				return err
+			}
 		}
-		if len(w.files) > MaxFiles {
-			return tooLarge("more than %d files", MaxFiles)
-		}
-		if w.bytes > MaxBytes {
-			return tooLarge("more than %d MiB", MaxBytes>>20)
-		}
+	}
+	return nil
+}
+
+// add adds one file.
+func (w *walker) add(from, to string) error {
+	at, err := resolved(from)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, opPack, err)
+	}
+	info, err := os.Stat(at)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, opPack, err)
+	}
+	return w.take(to, at, info.Size())
+}
+
+// take adds a regular file of so many bytes, once.
+func (w *walker) take(to, from string, size int64) error {
+	if w.files[to] == "" {
+		w.bytes += size
+	}
+	w.files[to] = from
+	if len(w.files) > MaxFiles {
+		return tooLarge("more than %d files", MaxFiles)
+	}
+	if w.bytes > MaxBytes {
+		return tooLarge("more than %d MiB", MaxBytes>>20)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"southbound/shared/lang/lsm"
 	"southbound/shared/patience"
 	"southbound/shared/resource"
+	"southbound/shared/schema"
 	"southbound/shared/service/bundle"
 	"southbound/shared/service/inventory"
 )
@@ -23,7 +24,8 @@ type compiled struct {
 	members  *members
 	services *lsm.Services
 	model    bundle.Opened
-	read     secrets // what the model has read that its output must not show
+	types    *schema.Registry // of the program, and of the lock file of the model
+	read     secrets          // what the model has read that its output must not show
 }
 
 // compiler compiles models for jobs. It does not write to stores.
@@ -72,7 +74,7 @@ func (c *compiler) compileOnce(
 	if err != nil {
 		return nil, err
 	}
-	out := &compiled{members: m}
+	out := &compiled{members: m, types: c.Types}
 	if out.services, err = m.services(ctx); err != nil {
 		return nil, err
 	}
@@ -91,11 +93,14 @@ func (c *compiler) compileOnce(
 			return nil, &elsewhere{problems}
 		}
 	}
+	if out.types, err = c.models.typesOf(digest, out.model); err != nil {
+		return nil, out.placed(err)
+	}
 	within, cancel := c.limited(ctx)
 	defer cancel()
 	passwords := c.passwords(out.model, &out.read)
 	out.Compiled, err = compile.Model(within, compile.Options{
-		Path: out.model.Main, Environment: c.Env, Types: c.Types, Mapper: c.Mapper, Print: c.Print,
+		Path: out.model.Main, Environment: c.Env, Types: out.types, Mapper: c.Mapper, Print: c.Print,
 		VirtualEnv: out.model.Env, Beside: out.model.Beside, Services: out.services,
 		Limits: c.Limits, Passwords: passwords, Read: out.read.add,
 	})
@@ -180,7 +185,7 @@ func (c *compiler) deployable(ctx context.Context, from *compiled) (*model.Model
 			return one == nil || !one.mine || one.gone
 		})
 	m, err := built.Deployable(ctx, source.Options{
-		Types: c.Types, Agent: c.Agent, Check: c.Engine.Validate, Elsewhere: true,
+		Types: from.types, Agent: c.Agent, Check: c.Engine.Validate, Elsewhere: true,
 	})
 	if err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ type Config struct {
 	Instances   inventory.Store
 	Definitions definition.Store
 	Engine      *deploy.Engine
-	Types       *schema.Registry
+	Types       *schema.Registry // without those of lock files: each model has its own
 	// Mapper turns entities of models into resources; it may be nil.
 	Mapper *entity.Mapper
 	// Agent checks the options of an agent; nil: they are not checked.
@@ -139,7 +139,8 @@ func New(c Config) *Worker {
 		sets: map[string][]resource.ID{}, awaited: map[string]bool{},
 		later: map[string]time.Time{}, told: map[string]int64{}, given: allocations{},
 	}}
-	w.models = &models{Config: &w.Config, opened: map[string]bundle.Opened{}}
+	w.models = &models{Config: &w.Config, opened: map[string]bundle.Opened{},
+		types: map[string]*schema.Registry{}}
 	w.outcomes = &outcomes{Config: &w.Config, memory: w.memory}
 	w.following = &following{Config: &w.Config, outcomes: w.outcomes}
 	if c.Alone == nil {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"southbound/shared/diag"
+	"southbound/shared/internal/declared"
+	"southbound/shared/schema"
 	"southbound/shared/service/bundle"
 )
 
@@ -18,7 +20,26 @@ const dataDir = "data"
 // models holds the unpacked models of the environment.
 type models struct {
 	*Config
-	opened map[string]bundle.Opened // by digest
+	opened map[string]bundle.Opened    // by digest
+	types  map[string]*schema.Registry // with those of the lock file, by digest
+}
+
+// typesOf returns the types of the program, and those that the lock file of an unpacked model
+// declares. It reads the lock file of a digest once.
+func (m *models) typesOf(digest string, of bundle.Opened) (*schema.Registry, error) {
+	if types := m.types[digest]; types != nil {
+		return types, nil
+	}
+	lock, err := declared.ReadLock(filepath.Dir(of.Main), m.Types)
+	if err != nil {
+		return nil, err
+	}
+	types := m.Types
+	if lock != nil {
+		types = types.With(lock.Types()...)
+	}
+	m.types[digest] = types
+	return types, nil
 }
 
 // open returns the model with a digest. A worker unpacks it, or verifies an unpacked copy, only
@@ -133,6 +154,7 @@ func (m *models) tidy(ctx context.Context, root, used string) error {
 	for _, e := range entries {
 		if e.Name() != dataDir && e.Name() != used && !slices.Contains(needed, e.Name()) {
 			delete(m.opened, e.Name())
+			delete(m.types, e.Name())
 			_ = os.RemoveAll(filepath.Join(root, e.Name()))
 		}
 	}
