@@ -43,7 +43,8 @@ func NewText(parts ...any) (any, error) {
 	}
 	if j.size > MaxText {
 		return nil, &TextError{fault.New(fault.Invalid, "", "the text has %d bytes, and a text of "+
-			"parts has at most %d", j.size, MaxText).WithHint("upload it as a file: {file: PATH}")}
+			"parts has at most %d", j.size, MaxText).WithHint(
+			"upload it as a file: {file: PATH}, or {file: PATH, with: {NAME: …}} with its parts")}
 	}
 	if len(j.parts) == 0 {
 		return j.literal.String(), nil

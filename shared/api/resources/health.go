@@ -3,8 +3,10 @@ package resources
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,7 +43,7 @@ func (s *Service) Health(ctx context.Context, env string) (Health, error) {
 	if err != nil || len(found.rows)+len(found.because) == 0 {
 		return out, err
 	}
-	if err := s.markMissingOwners(ctx, env, found.rows, found.lacks); err != nil {
+	if err := s.explainFacts(ctx, env, found.rows, found.lacks); err != nil {
 		return out, err
 	}
 	for _, g := range grouped(found.rows) {
@@ -174,15 +176,16 @@ func standings(tally []state.Tally, name func(*state.Tally) string) ([]Standing,
 type missingValue struct {
 	parameter string      // its name; "" if the value is not a parameter
 	owner     resource.ID // the resource whose fact it is; "" if it is none
-	noOwner   bool        // that resource does not exist
+	why       string      // why that fact will not become known, as an addition to a reason; "": it may
 }
 
-// maxOwners bounds for how many resources with lacking facts Health reads whether they exist.
+// maxOwners bounds for how many resources with lacking facts Health reads whether they exist, and
+// their facts.
 const maxOwners = 100
 
-// markMissingOwners marks the lacking facts of resources that do not exist: such a fact will never be
-// known.
-func (s *Service) markMissingOwners(
+// explainFacts adds to the reasons of rows why a lacking fact will not become known: its resource does
+// not exist, or is deployed and has recorded other facts.
+func (s *Service) explainFacts(
 	ctx context.Context, env string, rows []state.Row, lacks map[string]missingValue,
 ) error {
 	reads := 0
@@ -192,19 +195,46 @@ func (s *Service) markMissingOwners(
 			continue
 		}
 		reads++
-		_, err := s.Env.Engine.Row(ctx, env, l.owner)
-		if err != nil && !fault.Is(err, fault.NotFound) {
+		row, err := s.Env.Engine.Row(ctx, env, l.owner)
+		switch {
+		case fault.Is(err, fault.NotFound):
+			l.why = ": there is no such resource"
+		case err != nil:
 			return err
+		case row.Status() == state.StatusDeployed:
+			facts, err := s.Env.Engine.State.Parameters(ctx, env,
+				state.ParameterQuery{Facts: true, Of: l.owner})
+			if err != nil {
+				return fault.Wrap(fault.Unknown, "read facts", err)
+			}
+			l.why = recorded(facts)
 		}
-		l.noOwner = err != nil
 		lacks[what] = l
 	}
 	for i := range rows {
-		if r := &rows[i]; len(r.Missing) > 0 && lacks[r.Missing[0]].noOwner {
-			r.Reason += ": there is no such resource"
+		if r := &rows[i]; len(r.Missing) > 0 {
+			r.Reason += lacks[r.Missing[0]].why
 		}
 	}
 	return nil
+}
+
+// maxFacts bounds how many facts a reason names.
+const maxFacts = 10
+
+// recorded names the facts that a deployed resource has recorded, for a reason.
+func recorded(facts []state.Parameter) string {
+	if len(facts) == 0 {
+		return ": that resource has recorded no facts; refer to one that records it"
+	}
+	names := make([]string, 0, len(facts))
+	for i := range facts[:min(len(facts), maxFacts)] {
+		names = append(names, strconv.Quote(facts[i].Name))
+	}
+	if more := len(facts) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return ": that resource has recorded " + strings.Join(names, ", ") + "; refer to one of these facts"
 }
 
 // recordMissing records the value that an undefined row lacks, unless another row lacks the same. A

@@ -91,7 +91,7 @@ func valueProblems() []badCase {
 			}},
 		{"a text that is too long", "the limit is named", head + "  - {type: std::Null, attributes: {name: x, a: {text: [a, " +
 			strings.Repeat("x", 1<<20) + ", {parameter: p}]}}}\n", []string{
-			`4:55 | std::Null[a,name=x] | a | the text has 1048577 bytes, and a text of parts has at most 1048576 | upload it as a file: {file: PATH}`,
+			`4:55 | std::Null[a,name=x] | a | the text has 1048577 bytes, and a text of parts has at most 1048576 | upload it as a file: {file: PATH}, or {file: PATH, with: {NAME: …}} with its parts`,
 		}},
 	}
 }
