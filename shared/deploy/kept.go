@@ -50,7 +50,7 @@ func (e *Engine) ImportKept(
 		return state.Kept{}, false, err
 	}
 	k := state.Kept{ID: id, Sealed: sealed}
-	err = e.inLane(ctx, env, id, func(c *state.Commit) error {
+	err = e.inLane(ctx, env, []resource.ID{id}, func(c *state.Commit) error {
 		if _, err := e.Row(ctx, env, id); err != nil {
 			return err // a run that had the lane has purged it
 		}
@@ -100,18 +100,19 @@ func (e *Engine) ForgetKept(ctx context.Context, env string, id resource.ID) err
 	if _, err := e.Kept(ctx, env, id); err != nil {
 		return err
 	}
-	return e.inLane(ctx, env, id, func(c *state.Commit) error {
+	return e.inLane(ctx, env, []resource.ID{id}, func(c *state.Commit) error {
 		c.DropKept = []resource.ID{id}
 		return nil
 	})
 }
 
-// inLane makes a commit under the lease of the lane of a resource, so that no run of the resource
-// has read a state that the commit replaces. fill fills the commit in.
+// inLane makes a commit under the lease of the lane of resources, so that no run of these resources
+// has read a state that the commit replaces. All ids belong to one lane. fill fills the commit in.
 func (e *Engine) inLane(
-	ctx context.Context, env string, id resource.ID, fill func(c *state.Commit) error,
+	ctx context.Context, env string, ids []resource.ID, fill func(c *state.Commit) error,
 ) error {
 	const what = "change kept state"
+	id := ids[0]
 	agents, err := e.State.Agents(ctx, env, id.Agent())
 	if err != nil {
 		return fault.Wrap(fault.Unknown, what, err)
@@ -136,7 +137,7 @@ func (e *Engine) inLane(
 	// Workers that found the lane taken have given up: they are notified again.
 	defer func() { _ = e.notifyReady(context.WithoutCancel(ctx), env) }()
 	defer client.Release(ctx, env, lease)
-	if err := e.ends(ctx, env, id, lease.Key); err != nil {
+	if err := e.ends(ctx, env, ids, lease.Key); err != nil {
 		return err
 	}
 	c := state.Commit{Guard: state.Guard{Key: lease.Key, Fence: lease.Fence},
@@ -156,11 +157,11 @@ func (e *Engine) inLane(
 	return nil // a sweep does what is left
 }
 
-// ends returns Busy if a resource is running in a lane that it was moved from. A holder of such a lane
-// that has ended is fenced: otherwise it may keep a state later.
-func (e *Engine) ends(ctx context.Context, env string, id resource.ID, own string) error {
+// ends returns Busy if one of the resources is running in a lane that it was moved from. A holder of
+// such a lane that has ended is fenced: otherwise it may keep a state later.
+func (e *Engine) ends(ctx context.Context, env string, ids []resource.ID, own string) error {
 	client := e.client()
-	rows, err := client.Rows(ctx, env, []resource.ID{id})
+	rows, err := client.Rows(ctx, env, ids)
 	if err != nil {
 		return err
 	}
@@ -170,20 +171,26 @@ func (e *Engine) ends(ctx context.Context, env string, id resource.ID, own strin
 	}
 	for i := range leases {
 		l := &leases[i]
-		if l.Key == own || l.Holder == "" || !slices.ContainsFunc(l.Running, func(q resource.ID) bool {
-			return q == id || rows[id] != nil && rows[id].ManagesThingOf(q)
-		}) {
+		if l.Key == own || l.Holder == "" {
+			continue
+		}
+		at := slices.IndexFunc(ids, func(id resource.ID) bool {
+			return slices.ContainsFunc(l.Running, func(q resource.ID) bool {
+				return q == id || rows[id] != nil && rows[id].ManagesThingOf(q)
+			})
+		})
+		if at < 0 {
 			continue
 		}
 		if client.AtWork(l) {
-			return errKeptBusy(id)
+			return errKeptBusy(ids[at])
 		}
 		fenced, err := client.Fence(ctx, env, l)
 		if err != nil {
 			return err
 		}
 		if !fenced {
-			return errKeptBusy(id)
+			return errKeptBusy(ids[at])
 		}
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 
 	"southbound/shared/api/client"
 	"southbound/shared/api/wire"
+	"southbound/shared/deploy"
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -31,6 +33,12 @@ func (c Remote) ImportState(
 	ctx context.Context, env string, id resource.ID, s Sealed,
 ) (Imported, error) {
 	return client.Ask[Imported](ctx, c.Conn, http.MethodPut, pathOf(env, id)+sealedPart, s)
+}
+
+// AdoptStates implements Home. States are in clear, so they are not sent.
+func (c Remote) AdoptStates(context.Context, string, []deploy.AdoptedState) error {
+	return fault.New(fault.Unsupported, "adopt", "states are adopted by the process that has the key").
+		WithHint("run the command on the machine with the data directory, without --api")
 }
 
 // ForgetState implements Home.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"southbound/shared/api/environments"
+	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/internal/seal"
@@ -71,6 +72,18 @@ func (s *Service) ImportState(
 		})
 	s.Env.Changed(env)
 	return out, err
+}
+
+// AdoptStates implements Home.
+func (s *Service) AdoptStates(ctx context.Context, env string, all []deploy.AdoptedState) error {
+	ids := make([]string, len(all))
+	for i := range all {
+		ids[i] = string(all[i].ID)
+	}
+	err := s.Env.Act(ctx, env, environments.ActImportState, "", ids,
+		func() error { return s.Env.Engine.AdoptKept(ctx, env, all) })
+	s.Env.Changed(env)
+	return err
 }
 
 // ForgetState implements Home.
