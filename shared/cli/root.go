@@ -128,7 +128,7 @@ func addCommands(a *parts.Parts, root *cobra.Command) {
 		(&servecmd.AgentRunner{Console: c, Location: l, Program: p, Docs: d, Conns: s.Conns}).AgentCommand(),
 		self.MachineCommand(), self.VersionCommand(), self.LSPCommand(),
 		(&modelcmd.Formatter{Console: c}).FmtCommand(), (&modelcmd.Compiler{Console: c, Docs: d}).CompileCommand(),
-		(&providercmd.Commands{Console: c, Location: l, Program: p}).ProviderCommand(),
+		(&providercmd.Commands{Console: c, Location: l, Program: p, Session: s}).ProviderCommand(),
 		modules.ProjectCommand(), modules.ModuleCommand(tests.ModuleTest()),
 		(&modulecmd.Python{Console: c, Docs: d}).PythonCommand(), servicecmd.ServiceCommand(a),
 	)

@@ -21,11 +21,12 @@ import (
 	"southbound/shared/schema"
 )
 
-// Commands change and show the lock file of a project.
+// Commands change and show the lock file of a project, and adopt objects by its providers.
 type Commands struct {
 	*output.Console
 	*home.Location
 	*home.Program
+	Session *home.Session // of adopt
 }
 
 // ProviderCommand returns the command provider with its subcommands.
@@ -40,7 +41,7 @@ func (c *Commands) ProviderCommand() *cobra.Command {
 		Example: "  southbound provider add cyrilgdn/postgresql --version '~> 1.22'\n" +
 			"  southbound provider list\n  southbound provider verify"}
 	cmd.AddCommand(c.addCommand(), c.listCommand(), c.installCommand(), c.updateCommand(),
-		c.removeCommand(), c.verifyCommand())
+		c.removeCommand(), c.verifyCommand(), c.adoptCommand())
 	return cmd
 }
 

@@ -90,6 +90,7 @@ type Left struct {
 	Address string
 	Reason  string
 	Hint    string
+	Data    bool `json:",omitempty"` // it is the result of a data source
 }
 
 // Variable is an environment variable that has to have the value of a sensitive attribute.
@@ -145,7 +146,7 @@ type adopted struct {
 
 func (p *planner) leave(o *Object, hint, format string, args ...any) {
 	p.plan.Left = append(p.plan.Left, Left{Address: o.Name(), Reason: fmt.Sprintf(format, args...),
-		Hint: hint})
+		Hint: hint, Data: o.Data})
 }
 
 // object decides whether an object can be adopted.
@@ -314,7 +315,9 @@ func (p *planner) assign() error {
 		}
 		var keys []string
 		for k := range used {
-			keys = append(keys, k)
+			if k != "" {
+				keys = append(keys, k)
+			}
 		}
 		slices.Sort(keys)
 		if key == "" {

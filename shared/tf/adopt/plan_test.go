@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -232,6 +233,37 @@ func TestAgents(t *testing.T) {
 		}
 		if !strings.Contains(got, x.want) {
 			t.Errorf("%s: %s, want %s", name, got, x.want)
+		}
+	}
+}
+
+// TestManyInstances pins the requirements between two resources with many instances: those with the
+// same key, also if one identifier is that of many, and none with a note if there is no such key.
+func TestManyInstances(t *testing.T) {
+	t.Parallel()
+	many := func(name, dependencies string, from int) string {
+		var all []string
+		for n := from; n < from+maxRequires+1; n++ {
+			all = append(all, fmt.Sprintf(`{"index_key": %d, "schema_version": 2, "dependencies": [%s],
+				"attributes": {"id": "same", "name": "same"}}`, n, dependencies))
+		}
+		return `{"mode": "managed", "type": "demo_role", "name": "` + name + `", "provider": "` + provider +
+			`", "instances": [` + strings.Join(all, ",") + `]}`
+	}
+	for from, want := range map[int]string{0: "tf::demo::Role[demo,label=one-0]", 1000: ""} {
+		s, err := Parse([]byte(stateOf(many("one", "", 0) + "," + many("two", `"demo_role.one"`, from))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := s.Plan(Options{Providers: demo(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &p.Resources[maxRequires+1]
+		switch {
+		case want != "" && (len(r.Requires) != 1 || string(r.Requires[0]) != want || len(r.Notes) > 0),
+			want == "" && (len(r.Requires) != 0 || len(r.Notes) != 1):
+			t.Errorf("%s requires %v, notes %v", r.ID, r.Requires, r.Notes)
 		}
 	}
 }

@@ -18,7 +18,11 @@ func (p *planner) resource(a *adopted) {
 			linked[out.Of] = true
 			return resource.Secret{Source: out.Source()}
 		}
-		name := unique(variable(a.object.Address.Type, a.label, at), p.variables)
+		parts := []string{a.object.Address.Type, a.label, at}
+		if a.agent != a.provider.Name { // so that the names of two state files with two agents differ
+			parts = append([]string{a.agent}, parts...)
+		}
+		name := unique(variable(parts...), p.variables)
 		variables = append(variables, Variable{Name: name, ID: a.id, Attribute: a.place(at)})
 		return resource.Secret{Source: "env:" + name}
 	})
@@ -156,8 +160,8 @@ func together(a, b Address) bool {
 const maxRequires = 64
 
 // requires returns the requirements of a resource: the nearest of the resources that its object depends
-// on. Of a resource with several instances, these are the instances to whose identifiers its attributes
-// refer, else the instance with the same key, else all. linked are required by a reference.
+// on. Of a resource with several instances, these are the instances whose identifiers are in its
+// attributes, unless they are many; else the instance with the same key, else all. linked are required by a reference.
 func (p *planner) requires(
 	a *adopted, needed []*adopted, linked map[resource.ID]bool,
 ) (out []resource.ID, notes []string) {
@@ -215,7 +219,7 @@ func selected(a *adopted, group []*adopted) []*adopted {
 		texts(v, func(s string) { has[s] = true })
 	}
 	named := slices.DeleteFunc(slices.Clone(group), func(b *adopted) bool { return !has[b.key] || len(b.key) < 4 })
-	if len(named) > 0 {
+	if len(named) > 0 && len(named) <= maxRequires {
 		return named
 	}
 	for _, b := range group {
