@@ -234,4 +234,11 @@ func TestRarePages(t *testing.T) {
 	examine(x, "lostrun", func() { x.Open(page + "/dryruns/gone?version=1&filter=agent%3Dweb1") })
 	x.Click("main form button.primary")
 	x.Until(`document.querySelector("#job")?.innerText.includes("version 1, agent=web1")`)
+	run := x.Eval("location.href")
+	examine(x, "dryrun", func() { x.Open(run) })
+
+	x.Expect("status of 401")
+	x.Click(`form[action$="/signout"] button`)
+	x.Until(`document.querySelector("h1")?.innerText.includes("Sign")`)
+	examine(x, "signin", func() { x.Open(url + "/console/") })
 }
