@@ -83,8 +83,8 @@ func SummaryOf(planned []deploy.PlannedChange) map[string]int {
 			continue
 		}
 		out[l.Action]++
-		if word := l.Word(); word != l.Action && l.Action == "none" {
-			out[word]++
+		if word := l.Word(); word != l.Action {
+			out[word]++ // of those with the action
 		}
 	}
 	return out

@@ -90,8 +90,9 @@ func PlanText(summary map[string]int) string {
 	var parts []string
 	summary = maps.Clone(summary)
 	summary["none"] -= summary["reload"] + summary["differs"] + summary["move"] + summary["later"]
+	summary["update"] -= summary["replace"]
 	for _, p := range []struct{ action, text string }{{"create", "to create"},
-		{"update", "to update"}, {"reload", "to reload"}, {"move", "to move"}, {"delete", "to delete"},
+		{"update", "to update"}, {"replace", "to replace"}, {"reload", "to reload"}, {"move", "to move"}, {"delete", "to delete"},
 		{"orphan", ""},
 		{"undefined", "undefined"}, {"differs", "only compared, and different"}, {"failed", "would fail, or could not be read"},
 		{"later", "known after others change"},

@@ -85,8 +85,12 @@ func plannedText(n map[string]int) string { return strings.ReplaceAll(planned(n)
 func planned(n map[string]int) string {
 	var parts []string
 	same := n["none"] - n["reload"] - n["differs"] - n["move"] - n["later"]
+	if n["replace"] > 0 {
+		n = maps.Clone(n)
+		n["update"] -= n["replace"]
+	}
 	for _, p := range []struct{ action, text string }{{"create", "to create"},
-		{"update", "to update"}, {"reload", "to reload"}, {"move", "to move"}, {"delete", "to delete"},
+		{"update", "to update"}, {"replace", "to replace"}, {"reload", "to reload"}, {"move", "to move"}, {"delete", "to delete"},
 		{"orphan", "left the documents and stay as they are"}, {"undefined", "undefined"},
 		{"differs", "only compared, and different"}, {"later", "known after others change"},
 		{"failed", "would fail, or could not be read"}} {

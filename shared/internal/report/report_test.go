@@ -77,6 +77,16 @@ func TestReloadsAndDifferences(t *testing.T) {
 	}
 }
 
+// TestReplacements pins that a summary counts replacements apart from other updates.
+func TestReplacements(t *testing.T) {
+	t.Parallel()
+	text := markdown(t, read(t, `{"id":"x","action":"update","changes":{},"replace":true}
+{"summary":{"update":3,"replace":1,"none":1}}`), 0)
+	if !strings.Contains(text, "**2** to update, **1** to replace; 1 stay as they are.") {
+		t.Error(text)
+	}
+}
+
 // TestFence pins that a value cannot end the block it is shown in.
 func TestFence(t *testing.T) {
 	t.Parallel()
