@@ -161,6 +161,15 @@ func TestFactsOfWhatComesBack(t *testing.T) {
 	a.PurgeOnDelete, a.Set = true, "s"
 	r.export(deploy.Export{Model: modelOf(a, b)}) // and nothing is run
 	r.export(deploy.Export{Model: modelOf(), Partial: true, DeleteSets: []string{"s"}})
+	r.releaseDuringRuns(1)
+	r.drain()
+	r.want("a", state.StatusDeployed)
+	r.want("b", state.StatusDeployed)
+}
+
+// releaseDuringRuns releases a version, and makes all runs between its plan and its first commit.
+func (r *rig) releaseDuringRuns(v int) {
+	r.t.Helper()
 	other := r.e
 	config := r.e.Config
 	config.State = &commitsAfter{State: r.home, f: func() {
@@ -169,12 +178,32 @@ func TestFactsOfWhatComesBack(t *testing.T) {
 		r.e, other = other, r.e
 	}}
 	r.e = deploy.New(config)
-	if _, err := r.e.Release(t.Context(), "e", 1, state.Origin{}); err != nil {
-		t.Fatal(err)
+	if _, err := r.e.Release(r.t.Context(), "e", v, state.Origin{}); err != nil {
+		r.t.Fatal(err)
 	}
+}
+
+// TestFactsOfWhatComesBackLater pins that facts which were recorded before the removal are read again
+// from the resource that comes back in the moment in which its removal ends: resources still refer to
+// them.
+func TestFactsOfWhatComesBackLater(t *testing.T) {
+	t.Parallel()
+	r := learning(t)
+	a := func(value string) resource.Resource {
+		out := valued("a", value)
+		out.PurgeOnDelete, out.Set = true, "s"
+		return out
+	}
+	r.export(deploy.Export{Model: modelOf(a("one"), valued("b", factOf("a")))})
 	r.drain()
-	r.want("a", state.StatusDeployed)
-	r.want("b", state.StatusDeployed)
+	r.export(deploy.Export{Model: modelOf(), Partial: true, DeleteSets: []string{"s"}})
+	r.releaseDuringRuns(1)
+	r.drain()
+	r.export(deploy.Export{Model: modelOf(a("two")), Partial: true})
+	r.drain()
+	if r.want("b", state.StatusDeployed); r.w.things["b"] != "two" {
+		t.Errorf("b is %q, want the new value of the fact", r.w.things["b"])
+	}
 }
 
 // unplanned is a State in which nobody can plan.

@@ -102,9 +102,9 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 				continue // the row is gone, and with it the planned change
 			}
 			was := *row
-			// Facts that other resources wait for were requested from the removed row: request them
-			// from this row.
-			if row.Rev == 0 && p.rows[row.ID].WantFacts() {
+			// Facts that other resources refer to were requested from the removed row, and went with
+			// it: request them from this row.
+			if row.Rev == 0 && p.rows[row.ID].AskedForFacts() {
 				row.AskFacts()
 			}
 			if again := p.reapply[row.ID]; again(row) && toWrite(row, &was) {
