@@ -35,6 +35,9 @@ func newWeb(client *http.Client) *web {
 	return w
 }
 
+// hintMirror is the cure for a registry that cannot be used.
+const hintMirror = "check the network, or name a mirror or a directory with --from"
+
 // get opens a URL. The caller closes the result. It returns NotFound if there is nothing, and
 // Unavailable if the server does not answer properly.
 func (w *web) get(ctx context.Context, at string) (io.ReadCloser, error) {
@@ -49,17 +52,19 @@ func (w *web) get(ctx context.Context, at string) (io.ReadCloser, error) {
 	}
 	answer, err := w.client.Do(r)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, "download", err)
+		return nil, &fault.Error{Kind: fault.Unavailable, Op: "download", Err: err, Hint: hintMirror}
 	}
 	switch {
 	case answer.StatusCode == http.StatusOK:
 		return answer.Body, nil
 	case answer.StatusCode == http.StatusNotFound, answer.StatusCode == http.StatusGone:
-		err = fault.New(fault.NotFound, "download", "%s does not exist", u.Redacted())
+		err = fault.New(fault.NotFound, "download", "%s does not exist", u.Redacted()).
+			WithHint("check the address of the provider")
 	case answer.StatusCode == http.StatusUnauthorized, answer.StatusCode == http.StatusForbidden:
-		err = fault.New(fault.Denied, "download", "%s answers %s", u.Host, answer.Status)
+		err = fault.New(fault.Denied, "download", "%s answers %s", u.Host, answer.Status).WithHint(hintMirror)
 	default:
-		err = fault.New(fault.Unavailable, "download", "%s answers %s", u.Host, answer.Status)
+		err = fault.New(fault.Unavailable, "download", "%s answers %s", u.Host, answer.Status).
+			WithHint(hintMirror)
 	}
 	answer.Body.Close()
 	return nil, err
