@@ -140,21 +140,45 @@ func (e *Engine) inLane(
 	if err := e.ends(ctx, env, ids, lease.Key); err != nil {
 		return err
 	}
-	c := state.Commit{Guard: state.Guard{Key: lease.Key, Fence: lease.Fence},
-		Until: e.Clock.Now().Add(state.LeaseMargin)}
-	if err := fill(&c); err != nil {
+	added, err := e.commitUnmoved(ctx, env, id, lease, fill)
+	if err != nil {
 		return err
 	}
-	if err := client.Retry(ctx, func() error {
-		_, err := e.State.Commit(ctx, env, c)
-		return err
-	}); err != nil {
-		return fault.Wrap(fault.Unknown, what, err)
-	}
-	if err := e.planner().FollowUp(ctx, env, c.AddOutbox); err != nil && !state.Transient(err) {
+	if err := e.planner().FollowUp(ctx, env, added); err != nil && !state.Transient(err) {
 		return err
 	}
 	return nil // a sweep does what is left
+}
+
+// commitUnmoved makes the commit of inLane, and returns the outbox entries that it has added. It holds
+// the lease of planners until then, so that no export moves the resource to another lane, whose worker
+// would start a run. It returns Busy if an export has done that before.
+func (e *Engine) commitUnmoved(ctx context.Context, env string, id resource.ID, lease state.Lease,
+	fill func(c *state.Commit) error) ([]state.Outbox, error) {
+	const what = "change kept state"
+	client := e.client()
+	plan, err := client.Acquire(ctx, env, state.PlanKey, 2*state.LeaseMargin)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Release(ctx, env, plan)
+	c := state.Commit{Guard: state.Guard{Key: lease.Key, Fence: lease.Fence},
+		Until: e.Clock.Now().Add(state.LeaseMargin)}
+	agents, err := e.State.Agents(ctx, env, id.Agent())
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, what, err)
+	}
+	if state.LaneOf(id, id.Agent(), agents[id.Agent()].Lanes) != lease.Key {
+		return nil, errKeptBusy(id)
+	}
+	if err := fill(&c); err != nil {
+		return nil, err
+	}
+	err = client.Retry(ctx, func() error {
+		_, err := e.State.Commit(ctx, env, c)
+		return err
+	})
+	return c.AddOutbox, fault.Wrap(fault.Unknown, what, err)
 }
 
 // ends returns Busy if one of the resources is running in a lane that it was moved from. A holder of
