@@ -22,7 +22,7 @@ var layers = [][]string{
 		"shared/internal/pyregexp", "shared/buildtest", "localstack/server", "shared/console/layout",
 		"infra/assets/packs"},
 	{"shared/child", "shared/resource", "shared/platform", "shared/aws/awserr",
-		"shared/schema/internal/puppet", "shared/tf/wire"},
+		"shared/schema/internal/puppet", "shared/tf/wire", "shared/internal/flock"},
 	{"shared/schema", "shared/service/lifecycle", "shared/internal/secretsource",
 		"shared/archive/unpack"},
 	{"shared/service/definition", "shared/tf/process", "shared/tf/tftest"},

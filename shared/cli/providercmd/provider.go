@@ -300,12 +300,12 @@ func (c *Commands) removeCommand() *cobra.Command {
 			"things stay as they are. Documents that use its types are invalid then.",
 		Example: "  southbound provider remove postgresql",
 		Args:    usage.ExactArgs(1, "the name of a provider"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := c.project()
 			if err != nil {
 				return err
 			}
-			removed, err := p.Remove(args[0])
+			removed, err := p.Remove(cmd.Context(), args[0])
 			switch {
 			case err != nil:
 				return err

@@ -55,6 +55,14 @@ func (p *Project) Add(ctx context.Context, bridge string, q provider.PackageQuer
 	if err != nil {
 		return none, err
 	}
+	unlock, err := p.lock(ctx)
+	if err != nil {
+		return none, err
+	}
+	defer unlock()
+	if entries, err = p.Entries(); err != nil { // another process may have written them
+		return none, err
+	}
 	out := Added{Package: got, Bridge: bridge}
 	text, err := declarations(got.Types)
 	if err != nil {
@@ -122,7 +130,12 @@ func declarations(types []schema.Type) ([]byte, error) {
 
 // Remove removes a package from the lock file. Its program stays installed. Resources of its types are
 // invalid from then on, unless they are purged.
-func (p *Project) Remove(name string) (declared.Provider, error) {
+func (p *Project) Remove(ctx context.Context, name string) (declared.Provider, error) {
+	unlock, err := p.lock(ctx)
+	if err != nil {
+		return declared.Provider{}, err
+	}
+	defer unlock()
 	entries, err := p.Entries()
 	if err != nil {
 		return declared.Provider{}, err

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,6 +99,48 @@ func add(t *testing.T, p *Project, address, constraint string) Added {
 	return out
 }
 
+// meeting is a shelf whose packages are there only when two commands wait for one.
+type meeting struct {
+	*shelf
+	both *sync.WaitGroup
+}
+
+// Add implements provider.Packages.
+func (m meeting) Add(_ context.Context, q provider.PackageQuery) (provider.Package, error) {
+	m.both.Done()
+	m.both.Wait()
+	return (&shelf{version: m.version}).Add(context.Background(), q)
+}
+
+// TestTwoAtOnce pins that two commands which change the lock file at the same time lose nothing, and
+// that what a killed one has left is removed.
+func TestTwoAtOnce(t *testing.T) {
+	t.Parallel()
+	p, s := newProject(t)
+	left := filepath.Join(p.Dir, stagingPrefix+"1", folder)
+	if err := os.MkdirAll(left, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var both, ended sync.WaitGroup
+	both.Add(2)
+	p.Bridges["tf"].Packages = meeting{s, &both}
+	for _, address := range []string{"a/one", "a/two"} {
+		ended.Go(func() {
+			if _, err := p.Add(t.Context(), "tf", provider.PackageQuery{Address: address}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	ended.Wait()
+	all, err := p.List()
+	if err != nil || len(all) != 2 {
+		t.Errorf("the lock file has %v, %v", all, err)
+	}
+	if _, err := os.Stat(filepath.Dir(left)); !os.IsNotExist(err) {
+		t.Errorf("a folder is left: %v", err)
+	}
+}
+
 // TestAddAndRemove pins that the lock file and its declarations are what this program reads, that an
 // equal package changes nothing, and that no file is left over.
 func TestAddAndRemove(t *testing.T) {
@@ -146,7 +189,7 @@ func TestAddAndRemove(t *testing.T) {
 		t.Errorf("%d files after the update", n)
 	}
 	for _, name := range []string{"one", "two"} {
-		if _, err := p.Remove(name); err != nil {
+		if _, err := p.Remove(t.Context(), name); err != nil {
 			t.Error(err)
 		}
 	}
@@ -182,7 +225,7 @@ func TestRefused(t *testing.T) {
 			return err
 		}, "", "Sting"},
 		"not in the lock file": {func(p *Project, s *shelf) error {
-			_, err := p.Remove("ona")
+			_, err := p.Remove(t.Context(), "ona")
 			return err
 		}, fault.NotFound, "no provider \"ona\""},
 	} {
@@ -311,7 +354,7 @@ func TestFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &Project{Dir: dir}
-	if _, err := p.Remove(odd.Name); err == nil || !strings.Contains(err.Error(), "outside") {
+	if _, err := p.Remove(t.Context(), odd.Name); err == nil || !strings.Contains(err.Error(), "outside") {
 		t.Errorf("a file outside: %v", err)
 	}
 }

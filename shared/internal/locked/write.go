@@ -2,6 +2,7 @@ package locked
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"southbound/shared/fault"
 	"southbound/shared/internal/declared"
+	"southbound/shared/internal/flock"
 )
 
 // folder has the files of declarations, in the directory of the lock file. It belongs into version
@@ -56,6 +58,27 @@ func format(entries []declared.Provider) ([]byte, error) {
 		fmt.Fprintf(&out, "    declarations: {file: %s, digest: %s}\n", quote(e.File), quote(e.Digest))
 	}
 	return out.Bytes(), failed
+}
+
+// stagingPrefix begins the names of the folders in which lock files are written.
+const stagingPrefix = ".southbound-lock-"
+
+// lock waits until no other process changes the lock file, and removes what a killed one has left. The
+// caller calls unlock.
+func (p *Project) lock(ctx context.Context) (unlock func(), err error) {
+	f, err := os.Open(p.Dir)
+	if err != nil {
+		return nil, writing(err)
+	}
+	if err := flock.Lock(ctx, f, func() {}); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	left, _ := fs.Glob(os.DirFS(p.Dir), stagingPrefix+"*") // the pattern is valid
+	for _, name := range left {
+		_ = os.RemoveAll(filepath.Join(p.Dir, name))
+	}
+	return func() { _ = f.Close() }, nil
 }
 
 // write replaces the lock file, with new files of declarations by their names. It checks the whole
@@ -106,7 +129,7 @@ func writing(err error) error { return fault.Wrap(fault.Unavailable, "write the 
 func (p *Project) stage(
 	entries []declared.Provider, texts map[string][]byte, lock []byte,
 ) (string, error) {
-	staging, err := os.MkdirTemp(p.Dir, ".southbound-lock-")
+	staging, err := os.MkdirTemp(p.Dir, stagingPrefix)
 	if err != nil {
 		return "", writing(err)
 	}

@@ -2,17 +2,15 @@ package modtool
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/internal/flock"
 	"southbound/shared/lang/module"
 )
 
@@ -69,26 +67,13 @@ func lockFolder(
 func locked(
 	ctx context.Context, f *os.File, dir string, say func(format string, args ...any),
 ) error {
-	const again = 100 * time.Millisecond
-	for waited := false; ; waited = true {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			f.Close()
-			return fault.Wrap(fault.Unavailable, "lock "+dir, err)
-		}
-		if !waited {
-			say("another installation into %s is under way; waiting for its end", dir)
-		}
-		select {
-		case <-time.After(again):
-		case <-ctx.Done():
-			f.Close()
-			return fault.Wrap(fault.Canceled, "lock "+dir, ctx.Err())
-		}
+	err := flock.Lock(ctx, f, func() {
+		say("another installation into %s is under way; waiting for its end", dir)
+	})
+	if err != nil {
+		_ = f.Close()
 	}
+	return err
 }
 
 // beginInstall marks an environment as being installed into. all reports whether the installation
