@@ -3,6 +3,7 @@ package providercmd
 import (
 	"context"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"southbound/shared/cli/usage"
 	"southbound/shared/deploy"
 	"southbound/shared/fault"
+	"southbound/shared/internal/flock"
 	"southbound/shared/internal/locked"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -81,7 +83,7 @@ func (c *Commands) adopt(ctx context.Context, file string, a adoption) error {
 	if err != nil {
 		return err
 	}
-	w, err := stage(filepath.Join(a.out, name), text)
+	w, err := stage(ctx, filepath.Join(a.out, name), text)
 	if err != nil {
 		return err
 	}
@@ -297,17 +299,21 @@ func (c *Commands) adopted(plan *provider.Adoption, path string) {
 	c.Say("`southbound plan %s` compares the objects with the description", filepath.Dir(path))
 }
 
-// staged is a new file that is complete, under a temporary name.
+// staged is a new file that is complete, under a temporary name. It holds the lock of its directory: of
+// two adoptions at the same time, the later one would otherwise find the file of the earlier one, and
+// remove the states that both have stored.
 type staged struct {
 	path, temporary string
 	made            string // the directory that was made for it; "": it was there
+	lock            *os.File
 }
 
-// stage writes a new file under a temporary name. It returns Usage if the file exists.
-func stage(path string, text []byte) (*staged, error) {
-	if _, err := os.Lstat(path); err == nil {
-		return nil, exists(path)
-	}
+// stagedPrefix begins the temporary names.
+const stagedPrefix = ".adopted-"
+
+// stage writes a new file under a temporary name. It returns Usage if the file exists. The caller calls
+// remove.
+func stage(ctx context.Context, path string, text []byte) (*staged, error) {
 	made := ""
 	switch err := os.Mkdir(filepath.Dir(path), 0o755); { // documents are not secret
 	case err == nil:
@@ -315,11 +321,17 @@ func stage(path string, text []byte) (*staged, error) {
 	case !os.IsExist(err):
 		return nil, fault.Wrap(fault.Usage, adopting, err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".adopted-")
+	w := &staged{path: path, made: made}
+	if err := w.begin(ctx); err != nil {
+		w.remove()
+		return nil, err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), stagedPrefix)
 	if err != nil {
+		w.remove()
 		return nil, fault.Wrap(fault.Usage, adopting, err)
 	}
-	w := &staged{path, f.Name(), made}
+	w.temporary = f.Name()
 	_, err = f.Write(text)
 	for _, step := range []func() error{f.Sync, func() error { return f.Chmod(0o644) }, f.Close} {
 		if failed := step(); err == nil {
@@ -331,6 +343,27 @@ func stage(path string, text []byte) (*staged, error) {
 		return nil, fault.Wrap(fault.Unavailable, adopting, err)
 	}
 	return w, nil
+}
+
+// begin takes the lock of the directory, and removes files of killed commands. It returns Usage if the
+// new file exists.
+func (w *staged) begin(ctx context.Context) error {
+	dir := filepath.Dir(w.path)
+	var err error
+	if w.lock, err = os.Open(dir); err != nil {
+		return fault.Wrap(fault.Usage, adopting, err)
+	}
+	if err := flock.Lock(ctx, w.lock, func() {}); err != nil {
+		return err
+	}
+	left, _ := fs.Glob(os.DirFS(dir), stagedPrefix+"*") // the pattern is valid
+	for _, name := range left {
+		_ = os.Remove(filepath.Join(dir, name))
+	}
+	if _, err := os.Lstat(w.path); err == nil {
+		return exists(w.path)
+	}
+	return nil
 }
 
 func exists(path string) error {
@@ -347,9 +380,14 @@ func (w *staged) install() error {
 	return fault.Wrap(fault.Unavailable, adopting, err)
 }
 
-// remove removes the temporary name, and the directory if nothing else is in it.
+// remove removes the temporary name, and the directory if nothing else is in it. It releases the lock.
 func (w *staged) remove() {
-	_ = os.Remove(w.temporary)
+	if w.temporary != "" {
+		_ = os.Remove(w.temporary)
+	}
+	if w.lock != nil {
+		defer func() { _ = w.lock.Close() }()
+	}
 	if w.made != "" {
 		_ = os.Remove(w.made)
 	}

@@ -128,7 +128,7 @@ func TestStage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "new", "adopted.yaml")
-	w, err := stage(path, []byte("one"))
+	w, err := stage(t.Context(), path, []byte("one"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,9 +136,14 @@ func TestStage(t *testing.T) {
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("left %v", left)
 	}
-	if w, err = stage(path, []byte("one")); err != nil {
+	if w, err = stage(t.Context(), path, []byte("one")); err != nil {
 		t.Fatal(err)
 	}
+	second := make(chan error)
+	go func() { // it waits for the lock, so it comes after the first one in any case
+		_, err := stage(t.Context(), path, []byte("three"))
+		second <- err
+	}()
 	if err := w.install(); err != nil {
 		t.Fatal(err)
 	}
@@ -147,14 +152,20 @@ func TestStage(t *testing.T) {
 		t.Errorf("another file has got the name: %v", err)
 	}
 	w.remove()
-	if _, err := stage(path, []byte("two")); !fault.Is(err, fault.Usage) {
+	if err := <-second; !fault.Is(err, fault.Usage) {
+		t.Errorf("a second adoption at the same time: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "new", stagedPrefix+"1"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stage(t.Context(), path, []byte("two")); !fault.Is(err, fault.Usage) {
 		t.Errorf("an existing file: %v", err)
 	}
 	text, err := os.ReadFile(path)
 	if left, _ := os.ReadDir(filepath.Dir(path)); err != nil || string(text) != "one" || len(left) != 1 {
 		t.Errorf("%s, %v, left %v", text, err, left)
 	}
-	if _, err := stage(filepath.Join(dir, "a", "b", "adopted.yaml"), nil); !fault.Is(err, fault.Usage) {
+	if _, err := stage(t.Context(), filepath.Join(dir, "a", "b", "adopted.yaml"), nil); !fault.Is(err, fault.Usage) {
 		t.Errorf("a directory that is not there: %v", err)
 	}
 }

@@ -306,7 +306,7 @@ async function hindrance(form, button) {
 	} catch { return "The console does not answer. Send it again when it does."; }
 }
 
-// tell says above a form why it was not sent.
+// tell writes above a form why it was not sent.
 function tell(form, why) {
 	const said = $(":scope > .problem[data-own]", form);
 	if (said) said.remove();
