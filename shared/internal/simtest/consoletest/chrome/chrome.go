@@ -222,12 +222,13 @@ func (x *Tab) Before(js string) {
 		page.AddScriptToEvaluateOnNewDocumentParams{Source: js})
 }
 
-// Until waits until an expression of JavaScript is true. An expression that cannot be evaluated, such
-// as while another page is being opened, is not true.
+// Until waits until a page is loaded and an expression of JavaScript is true. An expression that
+// cannot be evaluated, such as while another page is being opened, is not true. Neither is one of a
+// page of which only a part has arrived: what a part lacks, the page may have.
 func (x *Tab) Until(js string) {
 	x.t.Helper()
 	for end := time.Now().Add(patience); ; {
-		is, err := x.eval("!!(" + js + ")")
+		is, err := x.eval(`document.readyState === "complete" && !!(` + js + ")")
 		if err == nil && is == "true" {
 			return
 		}
