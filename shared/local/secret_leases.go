@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/google/renameio/v2"
+
 	"southbound/shared/internal/seal"
 )
 
@@ -54,18 +56,7 @@ func (l leases) Save(name string, lease []byte) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "new-")
-	if err != nil {
-		return fileError("write lease", err)
-	}
-	defer os.Remove(f.Name()) // it has another name by then
-	_, err = f.Write(sealed)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
+	err = renameio.WriteFile(path, sealed, 0o600, renameio.WithTempDir(filepath.Dir(path)))
 	if err != nil {
 		return fileError("write lease", err)
 	}

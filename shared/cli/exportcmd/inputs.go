@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/google/renameio/v2"
+
 	"southbound/shared/cli/home"
 	"southbound/shared/cli/input"
 	"southbound/shared/cli/output"
@@ -36,10 +38,7 @@ func saveInputs(file string, in source.Inputs) {
 	if os.MkdirAll(dir, 0o700) != nil {
 		return
 	}
-	tmp := file + ".new"
-	if os.WriteFile(tmp, in.Encode(platform.Build()), 0o600) == nil {
-		_ = os.Rename(tmp, file)
-	}
+	_ = renameio.WriteFile(file, in.Encode(platform.Build()), 0o600, renameio.WithTempDir(dir))
 	entries, _ := os.ReadDir(dir)
 	files := make([]os.FileInfo, 0, len(entries))
 	for _, e := range entries {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/renameio/v2"
+
 	"southbound/shared/api"
 	"southbound/shared/cli/home"
 	"southbound/shared/cli/input"
@@ -103,19 +105,13 @@ func (p *PlanFiles) keep(
 		HomeID: id, Project: p.Docs.HandlersDir(), Last: now.at.Last, Released: now.at.Released,
 		Compare: opts, Export: x,
 		Planned: now.planned}
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".southbound-plan-*") // mode 0600
+	tmp, err := renameio.TempFile(filepath.Dir(file), file) // mode 0600
 	if err != nil {
 		return now, fault.Wrap(fault.Unavailable, "write plan", err)
 	}
+	defer func() { _ = tmp.Cleanup() }()
 	if err = k.Write(tmp); err == nil {
-		err = fault.Wrap(fault.Unavailable, "write plan", tmp.Sync())
-	}
-	err = cmp.Or(err, fault.Wrap(fault.Unavailable, "write plan", tmp.Close()))
-	if err == nil {
-		err = fault.Wrap(fault.Unavailable, "write plan", os.Rename(tmp.Name(), file))
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
+		err = fault.Wrap(fault.Unavailable, "write plan", tmp.CloseAtomicallyReplace())
 	}
 	return now, err
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/google/renameio/v2"
+
 	"southbound/shared/internal/source"
 	"southbound/shared/local"
 )
@@ -45,11 +47,8 @@ func (l *Location) Remember(path string) {
 	if now == last {
 		return
 	}
-	b, err := json.Marshal(now)
-	file := filepath.Join(l.Data, local.AppliedFile)
-	tmp := file + "." + strconv.Itoa(os.Getpid())
-	if err == nil && os.WriteFile(tmp, b, 0o600) == nil && os.Rename(tmp, file) != nil {
-		_ = os.Remove(tmp)
+	if b, err := json.Marshal(now); err == nil {
+		_ = renameio.WriteFile(filepath.Join(l.Data, local.AppliedFile), b, 0o600, renameio.WithTempDir(l.Data))
 	}
 }
 

@@ -1,13 +1,13 @@
 package modelcmd
 
 import (
-	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"southbound/shared/cli/output"
@@ -152,23 +152,12 @@ func readModel(file string) (string, error) {
 	return string(text), fault.Wrap(fault.Invalid, "read "+file, err)
 }
 
-// replaceFile replaces a file atomically.
+// replaceFile replaces an existing file, or the file that a link names, atomically. The file keeps its
+// mode.
 func replaceFile(file, text string) error {
-	info, err := os.Stat(file)
-	if err != nil {
-		return fault.Wrap(fault.Unavailable, "write "+file, err)
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".fmt-*")
-	if err != nil {
-		return fault.Wrap(fault.Unavailable, "write "+file, err)
-	}
-	_, err = tmp.WriteString(text)
-	err = errors.Join(err, tmp.Chmod(info.Mode().Perm()), tmp.Sync(), tmp.Close())
+	target, err := filepath.EvalSymlinks(file)
 	if err == nil {
-		err = os.Rename(tmp.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
+		err = renameio.WriteFile(target, []byte(text), 0o666, renameio.WithTempDir(filepath.Dir(target)))
 	}
 	return fault.Wrap(fault.Unavailable, "write "+file, err)
 }

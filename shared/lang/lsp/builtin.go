@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/renameio/v2"
+
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/lsm"
 	"southbound/shared/lang/resources"
@@ -93,22 +95,7 @@ func write(file, content string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".tmp-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(tmp.Name()) }()
-	_, err = tmp.WriteString(content)
-	if err2 := tmp.Chmod(0o400); err == nil {
-		err = err2
-	}
-	if err2 := tmp.Close(); err == nil {
-		err = err2
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), file)
-	}
-	return err
+	return renameio.WriteFile(file, []byte(content), 0o400, renameio.WithTempDir(filepath.Dir(file)))
 }
 
 // original returns the path of the text that a file shows; the path itself if it is no such file.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/renameio/v2"
+
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/types"
 )
@@ -186,19 +188,6 @@ func (p *passwords) save() error {
 	if err := os.MkdirAll(filepath.Dir(p.path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(p.path), ".passwords-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(strings.Join(p.lines, "\n") + "\n")
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), p.path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return renameio.WriteFile(p.path, []byte(strings.Join(p.lines, "\n")+"\n"), 0o600,
+		renameio.WithTempDir(filepath.Dir(p.path)), renameio.WithStaticPermissions(0o600))
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/google/renameio/v2"
+
 	"southbound/shared/archive/unpack"
 	"southbound/shared/fault"
 	"southbound/shared/pattern"
@@ -298,14 +300,6 @@ func (s *Store) KeepSchemas(digest string, schemas *wire.Schemas) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fault.Wrap(fault.Unavailable, "cache schemas of a provider", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".schemas-")
-	if err != nil {
-		return fault.Wrap(fault.Unavailable, "cache schemas of a provider", err)
-	}
-	defer os.Remove(f.Name()) // after the rename, there is none
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
+	err = renameio.WriteFile(path, text, 0o600, renameio.WithTempDir(filepath.Dir(path)))
 	return fault.Wrap(fault.Unavailable, "cache schemas of a provider", err)
 }
