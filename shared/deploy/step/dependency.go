@@ -32,9 +32,11 @@ type DependencyChanged struct {
 
 func (e DependencyChanged) next(r *state.Row) []Effect {
 	// A run after a purge does not know of the purge. If the row of the requirement has no such
-	// change, the event is void: the result did not count.
+	// change, the event is void: the result did not count. A purge counts even if its resource is
+	// back: the new row has no changes yet.
 	ranSince := e.Purged == "" && (r.SucceededAt.After(e.At) || r.TriedAt.After(e.At))
-	if ranSince || e.Of != nil && e.Of.ChangedAt.Before(e.At) || !r.ReceivesEventsOf(e.Of) {
+	void := e.Purged == "" && e.Of != nil && e.Of.ChangedAt.Before(e.At)
+	if ranSince || void || !r.ReceivesEventsOf(e.Of) {
 		return nil
 	}
 	if e.Purged != "" && !r.Orphaned && !r.Removing {

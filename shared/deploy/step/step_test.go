@@ -181,6 +181,10 @@ func TestDependencies(t *testing.T) {
 		return DependencyChanged{Dependency: d, Of: of, At: time.Unix(at, 0)}
 	}
 	purge := DependencyChanged{Dependency: of, At: time.Unix(1, 0), Purged: sender.ID}
+	back := sender
+	back.ChangedAt = time.Time{}
+	returned := purge
+	returned.Of = &back
 	leave := func(r *state.Row) { r.LeaveBehind(sender.ID) }
 	check(t, map[string]step{
 		"Recovered": {reason: "it was skipped", was: skipped, event: DependencyRecovered{of},
@@ -231,6 +235,12 @@ func TestDependencies(t *testing.T) {
 		"Purged": {
 			reason: "no row tells of a purge later, so the next run has to know",
 			event:  purge,
+			want:   leave,
+			then:   user,
+		},
+		"PurgedReturned": {
+			reason: "the purge happened, although its resource is back and has a new row",
+			event:  returned,
 			want:   leave,
 			then:   user,
 		},
