@@ -79,6 +79,10 @@ func (a *adopted) notes() []string {
 	if a.object.Tainted {
 		out = append(out, "it is tainted: the first apply replaces it")
 	}
+	if a.object.SkipDestroy {
+		out = append(out, "set prevent_destroy to true: its lifecycle has destroy = false, and a purge or a "+
+			"replacement deletes the object here")
+	}
 	var missing []string
 	for i := range a.schema.Block.Attributes {
 		at := &a.schema.Block.Attributes[i]

@@ -50,6 +50,7 @@ type Object struct {
 	Sensitive           []string
 	Dependencies        []Address // resources, without keys
 	CreateBeforeDestroy bool
+	SkipDestroy         bool // destroy = false of OpenTofu: it never deletes the object
 
 	// Damage is the reason why the object cannot be used; "": it can.
 	Damage string
@@ -77,6 +78,7 @@ type (
 		Key                 json.RawMessage   `json:"index_key"`
 		Status              string            `json:"status"`
 		Deposed             string            `json:"deposed"`
+		Provider            string            `json:"provider"` // of OpenTofu, if it differs by instance
 		Version             int64             `json:"schema_version"`
 		Attributes          json.RawMessage   `json:"attributes"`
 		Flat                json.RawMessage   `json:"attributes_flat"`
@@ -86,6 +88,7 @@ type (
 		Private             string            `json:"private"`
 		Dependencies        []string          `json:"dependencies"`
 		CreateBeforeDestroy bool              `json:"create_before_destroy"`
+		SkipDestroy         bool              `json:"skip_destroy"`
 	}
 )
 
@@ -190,7 +193,8 @@ func unreadable(text []byte, err error) error {
 func (r *fileResource) object(i *fileInstance) (*Object, error) {
 	o := &Object{Data: r.Mode == "data", Deposed: i.Deposed, Tainted: i.Status == "tainted",
 		Version: i.Version, Attributes: present(i.Attributes), Identity: present(i.Identity),
-		IdentityVersion: i.IdentityVersion, CreateBeforeDestroy: i.CreateBeforeDestroy}
+		IdentityVersion: i.IdentityVersion, CreateBeforeDestroy: i.CreateBeforeDestroy,
+		SkipDestroy: i.SkipDestroy}
 	key, err := parseKey(i.Key)
 	if err != nil {
 		return nil, invalid("%s.%s: %v", r.Type, r.Name, err).WithHint("use an unchanged state file")
@@ -201,7 +205,11 @@ func (r *fileResource) object(i *fileInstance) (*Object, error) {
 			r.Module).WithHint("use an unchanged state file")
 	}
 	o.Address = Address{Module: module, Type: r.Type, Name: r.Name, Key: key}
-	if o.Provider, err = ParseConfiguration(r.Provider); err != nil {
+	configuration := r.Provider
+	if i.Provider != "" {
+		configuration = i.Provider
+	}
+	if o.Provider, err = ParseConfiguration(configuration); err != nil {
 		o.Damage = "its provider is not readable"
 	}
 	o.fill(r, i)
