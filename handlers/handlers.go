@@ -15,6 +15,7 @@ import (
 	"southbound/handlers/std"
 	"southbound/handlers/svc"
 	"southbound/handlers/sys"
+	"southbound/handlers/tf/agents"
 	"southbound/shared/provider"
 )
 
@@ -48,3 +49,7 @@ func All() []provider.Definition {
 		sys.Facts(),
 	}
 }
+
+// InFunctions returns what the functions of the AWS home know: every type, and the transports of agents
+// that they leave to runners.
+func InFunctions() []provider.Definition { return append(All(), agents.Declared()) }

@@ -128,9 +128,18 @@ func check(t *testing.T, path, dir, what string) {
 	if strings.HasPrefix(dir, "shared/") && strings.HasPrefix(own+"/", "handlers/") {
 		t.Errorf("%s imports %s: programs say which handlers they have, and pass them", path, what)
 	}
+	if inFunctions(dir) && (own == "handlers/tf" || strings.HasPrefix(own, "shared/tf/")) {
+		t.Errorf("%s imports %s: functions run no providers", path, what)
+	}
 	if to, other := layerOf(own); to >= from && other != tree {
 		t.Errorf("%s imports %s, which does not stand in a lower layer", path, what)
 	}
+}
+
+// inFunctions reports whether the functions of the AWS home have a package that may know of the bridge to
+// Terraform providers.
+func inFunctions(dir string) bool {
+	return dir == "handlers" || dir == "handlers/tf/agents" || strings.HasPrefix(dir, "functions/")
 }
 
 // layerOf returns the layer of a package and the tree it belongs to; -1 when there is none.

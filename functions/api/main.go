@@ -6,4 +6,4 @@ import (
 	"southbound/handlers"
 )
 
-func main() { api.Main(handlers.All()) }
+func main() { api.Main(handlers.InFunctions()) }

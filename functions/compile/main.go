@@ -8,4 +8,4 @@ import (
 	"southbound/handlers"
 )
 
-func main() { compile.Main(handlers.All()) }
+func main() { compile.Main(handlers.InFunctions()) }

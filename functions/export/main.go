@@ -7,4 +7,4 @@ import (
 	"southbound/handlers"
 )
 
-func main() { export.Main(handlers.All()) }
+func main() { export.Main(handlers.InFunctions()) }

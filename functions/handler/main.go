@@ -8,4 +8,4 @@ import (
 	"southbound/handlers"
 )
 
-func main() { handler.Main(handlers.All()) }
+func main() { handler.Main(handlers.InFunctions()) }

@@ -7,4 +7,4 @@ import (
 	"southbound/handlers"
 )
 
-func main() { log.Main(handlers.All()) }
+func main() { log.Main(handlers.InFunctions()) }

@@ -7,4 +7,4 @@ import (
 	"southbound/handlers"
 )
 
-func main() { sweep.Main(handlers.All()) }
+func main() { sweep.Main(handlers.InFunctions()) }

@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
+	"southbound/handlers/tf/agents"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
@@ -39,8 +39,10 @@ func Bridge(o Options) provider.Definition {
 		b.Platform = packages.Platform()
 	}
 	return provider.Definition{
-		Bridge:    &provider.Bridge{Name: Prefix, Handler: b.handler, Packages: b, Check: b.check},
-		Transport: b.transport(),
+		Bridge: &provider.Bridge{Name: Prefix, Handler: b.handler, Packages: b, Check: b.check},
+		Transport: agents.Transport(func(_ context.Context, name string, options map[string]any) (any, error) {
+			return newAgent(name, options)
+		}),
 	}
 }
 
@@ -92,27 +94,6 @@ func identityOf(t *schema.Type) []string {
 		}
 	}
 	return out
-}
-
-// transport returns the transport of agents that providers serve.
-func (b *bridge) transport() *provider.Transport {
-	return &provider.Transport{
-		Name: Transport,
-		Description: "A Terraform provider, which runs as a process of this program. One process serves all " +
-			"agents with the same provider, configuration and variables.",
-		Options: []schema.Attribute{
-			{Name: "provider", Type: "String[1]", Description: "the address of the provider, such as " +
-				"cyrilgdn/postgresql"},
-			{Name: "config", Type: "Optional[Hash[String[1], Any]]",
-				Description: "the configuration of the provider, by its own names"},
-			{Name: "env", Type: "Optional[Hash[Pattern[/\\A[A-Za-z_][A-Za-z0-9_]*\\z/], String]]",
-				Description: "environment variables of the process, besides PATH, proxies and certificates"},
-		},
-		Connect: func(_ context.Context, name string, options map[string]any) (any, error) {
-			return newAgent(name, options)
-		},
-		Limit: time.Minute,
-	}
 }
 
 // program is an installed provider.

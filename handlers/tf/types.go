@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/handlers/tf/agents"
 	"southbound/shared/diag"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -18,7 +19,7 @@ import (
 )
 
 // Transport is the name of the transport of agents that provider programs serve.
-const Transport = "terraform"
+const Transport = agents.Name
 
 // Prefix is the first part of the names of all types that come from providers.
 const Prefix = "tf"

@@ -93,8 +93,13 @@ func Bridges(of []Definition) map[string]*Bridge {
 	return out
 }
 
-// isBridge reports whether a definition has a bridge, and no type.
-func (d *Definition) isBridge() bool { return d.Bridge != nil && d.Type.Name == "" }
+// untyped reports whether a definition has a bridge or a transport, and no type.
+func (d *Definition) untyped() bool {
+	if d.Type.Name != "" {
+		return false
+	}
+	return d.Bridge != nil || d.Transport != nil && d.Handler == nil && len(d.Type.Attributes) == 0
+}
 
 // wrongBridges returns the problems of the bridges of definitions.
 func wrongBridges(of []Definition) diag.Problems {

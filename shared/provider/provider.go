@@ -21,7 +21,8 @@ type Definition struct {
 	Handler Handler
 	// Bridge, if not nil, serves types that are declared as data. Type and Handler are then not set.
 	Bridge *Bridge
-	// Transport, if not nil, is a transport that the pack brings; see Transport.
+	// Transport, if not nil, is a transport that the pack brings; see Transport. A definition may have a
+	// transport and nothing else: its program then knows the options of agents, and serves no type.
 	Transport *Transport
 	// Entities define which entities of models become resources of the type; see Mapper.
 	Entities []entity.Mapping
@@ -31,7 +32,7 @@ type Definition struct {
 func Types(of []Definition) []schema.Type {
 	types := make([]schema.Type, 0, len(of))
 	for i := range of {
-		if !of[i].isBridge() {
+		if !of[i].untyped() {
 			types = append(types, of[i].Type)
 		}
 	}
@@ -44,7 +45,7 @@ func NewRegistry(of []Definition) (*schema.Registry, error) {
 	types, err := schema.NewRegistry(Types(of)...)
 	problems := wrongBridges(of)
 	for i := range of {
-		if of[i].Handler == nil && of[i].Bridge == nil {
+		if of[i].Handler == nil && !of[i].untyped() {
 			problems.Add(diag.Problem{Resource: of[i].Type.Name,
 				Message: "the definition has no handler",
 				Hint:    "set Handler of the provider.Definition"})
@@ -67,7 +68,7 @@ func NewRegistry(of []Definition) (*schema.Registry, error) {
 func Handlers(of []Definition) map[string]Handler {
 	byType := make(map[string]Handler, len(of))
 	for i := range of {
-		if !of[i].isBridge() {
+		if !of[i].untyped() {
 			byType[of[i].Type.Name] = of[i].Handler
 		}
 	}

@@ -28,4 +28,7 @@ type Transport struct {
 	Connect func(ctx context.Context, agent string, options map[string]any) (any, error)
 	// Limit is the longest time that Connect may take; 0: ten seconds.
 	Limit time.Duration
+	// Runner is set if no function of the AWS home connects: `southbound agent run` serves the agents,
+	// because connections need programs of a machine, or calls last longer than an invocation.
+	Runner bool
 }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 	"southbound/shared/transport/internal/options"
+	"southbound/shared/transport/ssh"
 )
 
 // Packs are the transports that packs bring, by their names. The zero value has none. It is safe
@@ -49,7 +51,7 @@ func BroughtBy(definitions []provider.Definition) (Packs, error) {
 		}
 		options, wrong := out.compile(t)
 		for _, p := range wrong {
-			p.Resource, p.Attribute = d.Type.Name, ""
+			p.Resource, p.Attribute = cmp.Or(d.Type.Name, t.Name), ""
 			p.Message = fmt.Sprintf("the transport %q: %s", t.Name, p.Message)
 			problems.Add(p)
 		}
@@ -153,6 +155,19 @@ func optionText(p diag.Problem) string {
 
 // Names returns the names of all transports, those of packs last.
 func (p Packs) Names() []string { return append(Names(), slices.Sorted(maps.Keys(p.byName))...) }
+
+// ByRunner reports whether a runner on a machine of users serves an agent in the AWS home, that is
+// `southbound agent run`, because no function reaches its things.
+func (p Packs) ByRunner(a resource.Agent) bool {
+	switch a.Transport {
+	case "", NameLocal:
+		return true
+	case NameSSH:
+		return ssh.ByRunner(a.Options)
+	}
+	b, brought := p.byName[a.Transport]
+	return brought && b.Runner
+}
 
 // Check is the function Check for a program that also has these transports.
 func (p Packs) Check(a resource.Agent) []diag.Problem {

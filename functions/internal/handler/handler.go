@@ -43,10 +43,10 @@ func Main(definitions []provider.Definition) {
 		f := &function{}
 		var err error
 		f.Function, err = run.Begin(ctx, definitions, func(c *home.Config) {
-			c.Leave, c.Count, c.Sets = elsewhere, f.count, f.sets.Add
+			c.Leave, c.Count, c.Sets = elsewhere(c.Packs), f.count, f.sets.Add
 			if c.Python.Function != "" && os.Getenv(envName) == c.Python.Function {
 				f.python = newPack(&c.Python, os.Getenv)
-				c.Leave, c.Code = queue.ByRunner, f.python
+				c.Leave, c.Code = c.Packs.ByRunner, f.python
 			}
 			// An agent without a role is served with the permissions of the function, which the
 			// stack's HandlerPolicy defines.
@@ -65,8 +65,11 @@ func Main(definitions []provider.Definition) {
 // envName is the variable of Lambda with the name of the function.
 const envName = "AWS_LAMBDA_FUNCTION_NAME"
 
-// elsewhere reports whether the function leaves an agent to a runner or to the Python function.
-func elsewhere(a resource.Agent) bool { return queue.ByRunner(a) || queue.InFunction(a) }
+// elsewhere returns a function that reports whether the function leaves an agent to a runner or to the
+// Python function.
+func elsewhere(packs transport.Packs) func(a resource.Agent) bool {
+	return func(a resource.Agent) bool { return packs.ByRunner(a) || queue.InFunction(a) }
+}
 
 // connector returns the connector of agents of a function.
 func connector(c *home.Config, known state.Secrets, python bool) *transport.Connector {

@@ -75,7 +75,7 @@ func (s *stack) begin(change func(c *home.Config)) *function {
 	s.t.Helper()
 	f := &function{Function: &run.Function{Log: s.Config.Log, Metrics: emf.NewSet("test")}}
 	f.Home = s.Open(s.t, func(c *home.Config) {
-		c.Leave, c.Count = queue.ByRunner, f.count
+		c.Leave, c.Count = c.Packs.ByRunner, f.count
 		if change != nil {
 			change(c)
 		}

@@ -40,7 +40,7 @@ func (f *function) prepare() {
 		Exists:  (&worker.Index{State: h.State, Work: h.Engine.WorkLanes}).Exists,
 		Refused: func() { f.Metrics.Add("MessagesRefused", emf.Count, 1) }}
 	f.service = api.New(api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Jobs: h.State,
-		ByRunner: queue.ByRunner, NotifyRunner: h.NotifyRunner})
+		ByRunner: h.Config.Packs.ByRunner, NotifyRunner: h.NotifyRunner})
 }
 
 // operation returns the longest duration of an operation.

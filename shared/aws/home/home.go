@@ -194,7 +194,7 @@ func (h *Home) together(ctx context.Context, env string,
 	for _, lane := range lanes {
 		a, known := agents[state.AgentOf(lane)]
 		at, before := served[lane]
-		if known && before && !a.Paused && !queue.ByRunner(a.Agent) &&
+		if known && before && !a.Paused && !h.Config.Packs.ByRunner(a.Agent) &&
 			!queue.InFunction(a.Agent) {
 			out[lane] = at
 		}
@@ -257,7 +257,7 @@ func (h *Home) engine() error {
 		Bridges: provider.Bridges(h.Config.Definitions),
 		Pack:    platform.Build(), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
 		Jitter: rand.Float64, Await: h.Notifier.Await,
-		Keep: h.Definitions.Bundles, Owned: h.Instances.Owners, Readable: queue.Readable})
+		Keep: h.Definitions.Bundles, Owned: h.Instances.Owners, Readable: queue.Readable(h.Config.Packs.ByRunner)})
 	return nil
 }
 

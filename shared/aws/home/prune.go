@@ -24,7 +24,7 @@ func (h *Home) provisioner() (*provision.Provisioner, error) {
 		IdleAfter: c.IdleAfter, Python: c.Python.Function, Hidden: c.Python.hidden(),
 		InPython: queue.InFunction,
 		Reaches: func(a resource.Agent) bool {
-			return !queue.ByRunner(a) && (c.Python.Function != "" || !queue.InFunction(a))
+			return !c.Packs.ByRunner(a) && (c.Python.Function != "" || !queue.InFunction(a))
 		}})
 }
 

@@ -8,7 +8,6 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/transport"
-	"southbound/shared/transport/ssh"
 )
 
 const maxName = 80 // characters in the name of a queue, including its ending
@@ -61,19 +60,21 @@ func plain(text string) bool {
 // InFunction reports whether the Python function serves an agent, and no other process.
 func InFunction(a resource.Agent) bool { return a.Transport == transport.NameFunction }
 
-// ByRunner reports whether an agent is served by a runner, that is by `southbound agent run`,
-// because no function reaches its machine.
-func ByRunner(a resource.Agent) bool {
-	return a.Transport == "" || a.Transport == transport.NameLocal ||
-		a.Transport == transport.NameSSH && ssh.ByRunner(a.Options)
+// Readable returns a function with the reason why the process that serves an agent cannot read a kind
+// of secrets; nil: it can. A runner reads the secrets of its machine, and a function has no machine.
+// byRunner reports whether a runner serves an agent.
+func Readable(
+	byRunner func(a resource.Agent) bool,
+) func(a resource.Agent, source resource.SecretSource) error {
+	return func(a resource.Agent, source resource.SecretSource) error {
+		if !source.Machine || byRunner(a) {
+			return nil
+		}
+		return unreadable(a, source)
+	}
 }
 
-// Readable returns the reason why the process that serves an agent cannot read a kind of secrets;
-// nil: it can. A runner reads the secrets of its machine, and a function has no machine.
-func Readable(a resource.Agent, source resource.SecretSource) error {
-	if !source.Machine || ByRunner(a) {
-		return nil
-	}
+func unreadable(a resource.Agent, source resource.SecretSource) error {
 	err := fault.New(fault.Unsupported, "",
 		"a function serves the agent %q with the transport %s, and functions read no secrets of %s:",
 		a.Name, a.Transport, source.Scheme)

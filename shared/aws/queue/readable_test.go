@@ -7,6 +7,7 @@ import (
 	"southbound/shared/aws/queue"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
+	"southbound/shared/transport"
 )
 
 // TestReadable pins which secrets the process of an agent can read on AWS, and the cure otherwise.
@@ -37,7 +38,7 @@ func TestReadable(t *testing.T) {
 		{why: "the function of Python", transport: "function", source: "env:A", hint: "ssm:/name"},
 	} {
 		source, known := resource.SecretSourceOf(c.source)
-		err := queue.Readable(resource.Agent{Name: "web1", Transport: c.transport,
+		err := queue.Readable(transport.Packs{}.ByRunner)(resource.Agent{Name: "web1", Transport: c.transport,
 			Options: c.options}, source)
 		switch {
 		case !known:

@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"southbound/shared/aws/home/hometest"
-	"southbound/shared/aws/queue"
 	"southbound/shared/aws/worker"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/service/inventory"
+	"southbound/shared/transport"
 )
 
 // still is a state in which nothing happens.
@@ -42,7 +42,7 @@ func TestView(t *testing.T) {
 	t.Parallel()
 	var lines hometest.Lines
 	counts := map[state.Status]int{}
-	v := &worker.View{State: still{}, Leave: queue.ByRunner,
+	v := &worker.View{State: still{}, Leave: transport.Packs{}.ByRunner,
 		Log:   slog.New(slog.NewJSONHandler(&lines, nil)),
 		Count: func(s state.Status, n int) { counts[s] += n }}
 	agents, err := v.Agents(t.Context(), "prod")
