@@ -144,7 +144,7 @@ func (e *Engine) inLane(
 	if err != nil {
 		return err
 	}
-	if err := e.planner().FollowUp(ctx, env, added); err != nil && !state.Transient(err) {
+	if _, err := e.planner().FollowUp(ctx, env, added); err != nil && !state.Transient(err) {
 		return err
 	}
 	return nil // a sweep does what is left

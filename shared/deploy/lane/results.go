@@ -400,9 +400,12 @@ func (r *recording) propagate(ctx context.Context, entries []state.Outbox) error
 		}
 		return nil
 	}
-	if err := r.FollowUp(ctx, r.env, entries); err != nil && ctx.Err() == nil &&
-		!state.Transient(err) {
+	schedule, err := r.FollowUp(ctx, r.env, entries)
+	switch {
+	case err != nil && ctx.Err() == nil && !state.Transient(err):
 		return err
+	case err == nil && !stale && schedule == r.sched.PlanSeq:
+		return nil // nothing that this worker has read has changed
 	}
 	return r.reload(ctx)
 }

@@ -39,9 +39,10 @@ type Config struct {
 	Graphs *version.Graphs
 	Views  *Views // the schedules that this process has read, shared by all its workers
 	Runs   *run.Runner
-	// FollowUp does the follow-up of a commit, which has stored these entries, immediately. A sweep
-	// processes the entries that FollowUp does not reach.
-	FollowUp func(ctx context.Context, env string, entries []state.Outbox) error
+	// FollowUp does the follow-up of a commit, which has stored these entries, immediately, and
+	// returns the number of the schedule afterwards. A sweep processes the entries that FollowUp does
+	// not reach.
+	FollowUp func(ctx context.Context, env string, entries []state.Outbox) (int64, error)
 	Jitter   func() float64 // a number in [0,1) for backoff
 	// Await, Ran and Waits may be nil; see deploy.Config.
 	Await func(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool)

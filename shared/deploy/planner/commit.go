@@ -142,11 +142,14 @@ func (u *untold) add(rows []state.Row, conflicts bool) {
 }
 
 // nothing reports whether the plan has nothing to write.
-func nothing(p *planning) bool {
+func nothing(p *planning) bool { return len(p.drop) == 0 && !hasWrites(p) }
+
+// hasWrites reports whether the plan has more to write than the removal of outbox entries.
+func hasWrites(p *planning) bool {
 	s := &p.store
-	n := len(p.order) + len(p.drop) + len(s.forget) + len(s.agents) + len(s.set) + len(s.unset) +
+	n := len(p.order) + len(s.forget) + len(s.agents) + len(s.set) + len(s.unset) +
 		len(s.goodbye) + len(s.unkept)
-	return n == 0 && s.version == nil && p.env == p.was
+	return n > 0 || s.version != nil || p.env != p.was
 }
 
 // toWrite reports whether a planned row has to be written: not if it was changed and changed back.

@@ -193,7 +193,7 @@ func (pl *Planner) forget(
 	if err != nil {
 		return nil, err
 	}
-	if err := pl.FollowUp(ctx, env, follows); err != nil && !state.Transient(err) {
+	if _, err := pl.FollowUp(ctx, env, follows); err != nil && !state.Transient(err) {
 		return ids, err
 	}
 	return ids, nil // a sweep does the work that could not be done now

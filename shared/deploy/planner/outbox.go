@@ -16,10 +16,18 @@ import (
 // the work is either done or the entries are still stored. Only rows with damaged bodies are
 // restored before that, by a release with commits of its own. If the entries are still stored after
 // that release, it is repeated.
-func (pl *Planner) FollowUp(ctx context.Context, env string, entries []state.Outbox) error {
-	return pl.plan(ctx, env, func(p *planning) error {
-		return (&followUp{p}).plan(ctx, entries)
+//
+// FollowUp returns the number of the schedule afterwards (state.Env.PlanSeq). A worker that has read
+// this schedule does not have to read it again.
+func (pl *Planner) FollowUp(
+	ctx context.Context, env string, entries []state.Outbox,
+) (schedule int64, err error) {
+	err = pl.plan(ctx, env, func(p *planning) error {
+		err := (&followUp{p}).plan(ctx, entries)
+		schedule = p.env.PlanSeq
+		return err
 	})
+	return schedule, err
 }
 
 // followUpStored does the work of the oldest outbox entries, if there are any. It reads them again
@@ -71,6 +79,9 @@ func (p *followUp) plan(ctx context.Context, entries []state.Outbox) error {
 		}
 	}
 	p.orderBy(graph)
+	if facts := len(changed) == len(entries); facts && !hasWrites(p.planning) {
+		return p.commit(ctx, scheduleStays) // nothing refers to them, or has another value now
+	}
 	return p.commit(ctx, scheduleChanges)
 }
 

@@ -44,6 +44,9 @@ func sourceMutants() []sourceMutant {
 			"if part, err := r.In(v.Value()); err == nil {\n\t\t\t\tif " +
 				"mutating(\"PathIgnored\") {\n\t\t\t\t\tpart = v.Text()\n\t\t\t\t}", "",
 			"facts", 100},
+		{"FollowUpUnseen", "a follow-up that schedules resources leaves the number of the schedule",
+			"planner/outbox.go", "facts && !hasWrites(p.planning) {",
+			`facts && !hasWrites(p.planning) || mutating("FollowUpUnseen") {`, "", "facts", 300},
 		{"NowhereKept", "a resource keeps the value of a path that leads nowhere now",
 			"planner/facts.go", "case misfit != \"\":",
 			`case misfit != "" && !mutating("NowhereKept"):`, "followed", "facts", 200},
