@@ -145,6 +145,20 @@ func TestHandler(t *testing.T) {
 				w.t.Errorf("left: %s, %s", b, w.things())
 			}
 		},
+		"a plan that depends on more than the object": func(w *toyWorld) {
+			due := filepath.Join(w.dir, "due")
+			w.does("created", "x_y", box())
+			w.does("nothing", "x_y", box())
+			w.does("nothing", "x_y", box())
+			if err := os.WriteFile(due, nil, 0o600); err != nil {
+				w.t.Fatal(err)
+			}
+			w.does("updated key", "x_y", box())
+			if err := os.Remove(due); err != nil {
+				w.t.Fatal(err)
+			}
+			w.does("nothing", "x_y", box())
+		},
 		"drift": func(w *toyWorld) {
 			w.does("created", "x_y", box())
 			if err := os.WriteFile(filepath.Join(w.dir, "t-box.json"),

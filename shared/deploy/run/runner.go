@@ -82,9 +82,14 @@ func (n *Runner) Reloads(row *state.Row) bool {
 }
 
 // LimitsItself reports whether an attribute of a row limits the time of a call for it; see
-// provider.Timeouter.
+// provider.Timeouter. A handler that keeps the state of the resource (provider.Keeper) has stored its
+// change before the run ends, so its limit does not count.
 func (n *Runner) LimitsItself(row *state.Row, res *resource.Resource) bool {
-	return ownLimit(n.ownHandler(row, res), res) > 0
+	h := n.ownHandler(row, res)
+	if k, is := provider.As[provider.Keeper](h); is && res != nil && k.Keeps(wantedOf(res)) {
+		return false
+	}
+	return ownLimit(h, res) > 0
 }
 
 // ownLimit returns the limit that attributes set; 0: none.
