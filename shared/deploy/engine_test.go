@@ -379,6 +379,16 @@ func TestUnrecordedCreateIsLookedUp(t *testing.T) {
 	if err != nil || row.Blocked != state.NeedsPerson {
 		t.Fatalf("%v: %+v", err, row)
 	}
+	// A plan says so, and also that a deploy of another intent would look it up.
+	other := x
+	other.Attributes = map[string]any{"name": "x", "value": "2"}
+	for of, want := range map[*resource.Resource]string{&x: "see what exists", &other: "looks the object up"} {
+		d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: modelOf(*of)}, deploy.CompareOptions{Read: true})
+		if err != nil || len(d.Planned) != 1 || !d.Planned[0].Failed ||
+			!strings.Contains(d.Planned[0].Reason, "a create was begun") || !strings.Contains(d.Planned[0].Reason, want) {
+			t.Errorf("planned %+v, %v, want %q", d.Planned, err, want)
+		}
+	}
 	// What it may have led to would be looked for and deleted: that counts.
 	purged := x
 	purged.Purged = true

@@ -256,7 +256,11 @@ func (p *forecast) afterOthers(w *PlannedChange, was, now *state.Row) error {
 // if it exists.
 func (p *rowEffects) undecided(w *PlannedChange, was, now *state.Row) error {
 	w.Failed, w.Reason = true, now.Reason
-	if now.Ticket() == 0 || now.Hash == was.Hash {
+	if now.Hash == was.Hash {
+		return nil
+	}
+	w.Reason = "a create was begun and its outcome is not known; a deploy looks the object up as it is described now"
+	if now.Ticket() == 0 {
 		return nil
 	}
 	then := PlannedChange{ID: now.ID}
