@@ -191,10 +191,7 @@ func (a *adoption) result(plan *adopt.Plan) (*provider.Adoption, error) {
 	out := &provider.Adoption{}
 	for _, of := range plan.Agents {
 		agent := provider.AdoptedAgent{Source: of.Of, Agent: resource.Agent{Name: of.Name, Transport: Transport,
-			Options: map[string]any{"provider": of.Provider}}}
-		if len(of.Required) > 0 {
-			agent.Note = "set config: it requires " + strings.Join(of.Required, ", ")
-		}
+			Options: map[string]any{"provider": of.Provider}}, Note: configNote(&of)}
 		out.Agents = append(out.Agents, agent)
 	}
 	for _, l := range plan.Left {
@@ -222,6 +219,17 @@ func (a *adoption) result(plan *adopt.Plan) (*provider.Adoption, error) {
 				Attributes: attributes, Requires: r.Requires}})
 	}
 	return out, nil
+}
+
+// configNote returns what is left to do with the configuration of an agent: a state file has none.
+func configNote(of *adopt.Agent) string {
+	switch {
+	case len(of.Required) > 0:
+		return "set config: it requires " + strings.Join(of.Required, ", ")
+	case of.Optional:
+		return "set config as in the provider block, if there is one: a state file does not have it"
+	}
+	return ""
 }
 
 // keptOf returns the kept state of an adopted object. It has no digest of a program, so the first read

@@ -71,3 +71,21 @@ func TestHidden(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// TestConfigNote pins that an adoption names a configuration that is left to do, also if the provider
+// requires no option: without its options it may manage objects of another server.
+func TestConfigNote(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		agent adopt.Agent
+		want  string
+	}{
+		{adopt.Agent{Required: []string{"url", "token"}}, "set config: it requires url, token"},
+		{adopt.Agent{Optional: true}, "set config as in the provider block"},
+		{adopt.Agent{}, ""},
+	} {
+		if got := configNote(&x.agent); !strings.HasPrefix(got, x.want) || (got == "") != (x.want == "") {
+			t.Errorf("%+v: %q, want %q", x.agent, got, x.want)
+		}
+	}
+}

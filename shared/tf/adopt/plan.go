@@ -65,6 +65,8 @@ type Agent struct {
 	Of       string // the configuration, as the state file has it
 	// Required are the options without which the provider cannot be configured.
 	Required []string
+	// Optional means that the provider has options, and requires none.
+	Optional bool `json:",omitempty"`
 }
 
 // Resource is the adoption of one object.
@@ -306,8 +308,10 @@ func (p *planner) assign() error {
 				WithHint("choose letters, digits, - and _")
 		}
 		p.agents[c] = name
+		options := &of[c].Schemas.Provider.Block
+		needed := required(options)
 		p.plan.Agents = append(p.plan.Agents, Agent{Name: name, Provider: of[c].Address, Of: c.String(),
-			Required: required(&of[c].Schemas.Provider.Block)})
+			Required: needed, Optional: len(needed) == 0 && len(options.Attributes)+len(options.Blocks) > 0})
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.options.Agents)) {
 		if used[key] {
