@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
@@ -86,27 +84,20 @@ func (b *bridge) installed(ctx context.Context, m *meta) *program {
 	return &program{installed: i, schemas: s, types: map[string]*value.Type{}}
 }
 
-// checkConfig compares the configuration of an agent with the schema of the provider. A text of a
-// sensitive attribute has to be a reference.
+// checkConfig compares the configuration of an agent with the schema of the provider.
 func (p *program) checkConfig(options map[string]any) diag.Problems {
 	ty, err := p.compiled("provider", "")
 	if err != nil {
 		return nil // each run reports it
 	}
 	config, _ := options["config"].(map[string]any)
-	v, err := ty.FromAttributes(config)
+	_, err = ty.FromAttributes(config)
 	var problems, out diag.Problems
 	if errors.As(err, &problems) {
 		for _, w := range problems {
 			out.Add(diag.Problem{Message: "the option config: " + w.Attribute + ": " + w.Message, Hint: w.Hint})
 		}
 		return out
-	}
-	for _, path := range ty.Sensitive(v) {
-		if at, err := path.Apply(v); err == nil && at.IsKnown() && !at.IsNull() && at.Type() == cty.String {
-			out.Add(diag.Problem{Message: fmt.Sprintf("the option config: %s is secret, and is written in clear",
-				value.Pointer(path)), Hint: `write a reference, such as {secret: "env:NAME"}`})
-		}
 	}
 	return out
 }

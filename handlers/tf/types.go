@@ -58,6 +58,7 @@ type Origin struct {
 func Types(from Origin, s *wire.Schemas) ([]schema.Type, diag.Problems) {
 	var out []schema.Type
 	var problems diag.Problems
+	secrets := secretOptions(&s.Provider.Block, "config")
 	add := func(schemas map[string]wire.Schema, data bool) {
 		names := namesOf(from.Local, slices.Sorted(maps.Keys(schemas)))
 		for _, theirs := range slices.Sorted(maps.Keys(schemas)) {
@@ -68,6 +69,7 @@ func Types(from Origin, s *wire.Schemas) ([]schema.Type, diag.Problems) {
 					Hint: "use another version of the provider"})
 				continue
 			}
+			t.SecretOptions = secrets
 			out = append(out, t)
 		}
 	}

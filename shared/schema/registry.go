@@ -189,6 +189,7 @@ func (c *compiler) compile(t *Type) *Compiled {
 	}
 	c.part = ""
 	c.transports(t)
+	c.secretOptions(t)
 	for i := range out.Attributes {
 		c.attribute(out, i)
 	}
@@ -221,6 +222,15 @@ func (c *compiler) transports(t *Type) {
 		}
 	}
 	c.part = ""
+}
+
+// secretOptions checks the form of the paths of secret options.
+func (c *compiler) secretOptions(t *Type) {
+	for _, path := range t.SecretOptions {
+		if slices.Contains(strings.Split(path, "/"), "") {
+			c.bad("", "write it such as config/token", "%q is not the path of an option", path)
+		}
+	}
 }
 
 // TransportName reports whether s is a valid name of a transport.

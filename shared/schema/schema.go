@@ -98,6 +98,10 @@ type Type struct {
 	// represents all. If it is empty, they are local, and ssh if Machine is set. Validation rejects
 	// a resource whose agent has another transport.
 	Transports []string
+	// SecretOptions are the paths of those options of an agent that are secret, such as config/token.
+	// A path leads through lists to their elements, and * leads to all members of a map. Validation
+	// rejects a text or number at such a path of an agent with resources of the type.
+	SecretOptions []string
 	// Validate performs checks that concern several attributes. The attributes are complete and
 	// match their types, and references (resource.File, ...) are as written by the author. For a
 	// purged resource, attributes may be missing, and problems of missing attributes are ignored.

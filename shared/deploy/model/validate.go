@@ -44,6 +44,7 @@ func complete(c *Checker, m *Model, closed bool) diag.Problems {
 	v.attributes()
 	v.oneDeclaration()
 	v.options()
+	v.clearOptions()
 	v.identities()
 	v.problems = append(v.problems, c.CheckThings(m.Resources, len(m.Resources),
 		TargetsOf(m.Agents, closed), m.At)...)

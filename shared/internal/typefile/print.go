@@ -191,6 +191,7 @@ func tree(t *schema.Type) (*yaml.Node, error) {
 	o.flag(keyCreateFirst, t.CreateFirst)
 	o.flag(keyMachine, t.Machine)
 	o.list(keyTransports, t.Transports)
+	o.list(keySecrets, t.SecretOptions)
 	o.list(keyCode, codeOf(t))
 	if t.Metadata != nil {
 		o.raw(keyMetadata, t.Metadata)

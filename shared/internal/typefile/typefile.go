@@ -53,6 +53,7 @@ const (
 	keyCreateFirst = "create_first"
 	keyMachine     = "machine"
 	keyTransports  = "transports"
+	keySecrets     = "secret_options"
 	keyCode        = "code"
 	keyMetadata    = "metadata"
 	keyType        = "type"
@@ -167,7 +168,7 @@ func declaration(file string, n *yaml.Node) schema.Type {
 	m := r.members(n, "a declaration", []string{
 		keyFormat, keyName, keyDescription, keyAttributes, keyTitles, keyRelations, keyRules,
 		keyAliases, keyFeatures, keyProviders, keyTimeout, keyAssigned,
-		keyCreateFirst, keyMachine, keyTransports, keyCode, keyMetadata,
+		keyCreateFirst, keyMachine, keyTransports, keySecrets, keyCode, keyMetadata,
 	})
 	if m == nil {
 		return r.t
@@ -210,6 +211,7 @@ func (r *reader) rest(m map[string]*yaml.Node) {
 	r.t.CreateFirst = r.flag(m[keyCreateFirst], keyCreateFirst)
 	r.t.Machine = r.flag(m[keyMachine], keyMachine)
 	r.t.Transports = r.list(m[keyTransports], "transports", schema.TransportPart)
+	r.t.SecretOptions = r.list(m[keySecrets], "secret_options", "")
 	r.t.Timeout = r.duration(m[keyTimeout])
 	if n := m[keyMetadata]; n != nil {
 		v := r.value(n, 0)
