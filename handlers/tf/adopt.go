@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"slices"
 	"strings"
 
 	"southbound/shared/diff"
@@ -241,46 +240,18 @@ func keptOf(m *meta, o *adopt.Object) ([]byte, error) {
 	return k.bytes()
 }
 
-// fit removes values that the provider does not accept in a configuration, among those that may come
-// from the provider alone: attributes that exclude each other, for example. If that does not help, the
-// resource gets a note.
+// fit removes values that the provider does not accept in the configuration of a resource.
 func (a *adoption) fit(m *meta, p *program, r *adopt.Resource) error {
-	all := maps.Clone(r.Attributes)
-	refused, err := a.validate(m, p, r.Attributes)
-	first := refused
-	for err == nil && refused != nil {
-		drop := a.named(m, refused, r)
-		if len(drop) == 0 {
-			drop = slices.DeleteFunc(slices.Clone(r.Optional),
-				func(name string) bool { return r.Attributes[name] == nil })
-		}
-		if len(drop) == 0 {
-			r.Attributes = all
-			r.Notes = append(r.Notes, "complete it, since it is not valid: "+textOf(first))
-			return nil
-		}
-		for _, name := range drop {
-			delete(r.Attributes, name)
-		}
-		refused, err = a.validate(m, p, r.Attributes)
+	attributes, note, err := fit(m, r.Attributes, r.Optional,
+		func(attributes map[string]any) (refused, err error) { return a.validate(m, p, attributes) })
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-// named returns the optional attributes that the errors of a provider name.
-func (a *adoption) named(m *meta, refused error, r *adopt.Resource) []string {
-	var out []string
-	var f *failure
-	if !errors.As(refused, &f) {
-		return nil
+	r.Attributes = attributes
+	if note != "" {
+		r.Notes = append(r.Notes, note)
 	}
-	for _, d := range f.diagnostics {
-		name := m.here(top(pathOf(d.Path)))
-		if r.Attributes[name] != nil && slices.Contains(r.Optional, name) && !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	return out
+	return nil
 }
 
 // validate returns the reason why a configuration is not valid, or nil.

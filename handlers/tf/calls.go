@@ -90,13 +90,16 @@ func (s *calls) stateIn(v wire.DynamicValue) (cty.Value, error) {
 }
 
 // read returns the present state of an object; nil: it no longer exists.
-func (s *calls) read(l *live) (*live, error) {
+func (s *calls) read(l *live) (*live, error) { return s.readAs(provider.Retryable, l) }
+
+// readAs is read. class is that of errors in the answer.
+func (s *calls) readAs(class provider.Class, l *live) (*live, error) {
 	state, err := encode(s.ty, l.state)
 	if err != nil {
 		return nil, broken(err)
 	}
 	var a wire.ReadAnswer
-	err = s.ask(provider.Retryable, func(ctx context.Context, c *process.Call) (_ []wire.Diagnostic, err error) {
+	err = s.ask(class, func(ctx context.Context, c *process.Call) (_ []wire.Diagnostic, err error) {
 		a, err = c.Read(ctx, wire.Read{Type: s.meta.theirs, State: state, Private: l.private,
 			Identity: l.identity})
 		return a.Diagnostics, err
@@ -116,10 +119,14 @@ func (s *calls) read(l *live) (*live, error) {
 
 // adopt imports an existing object, and reads it: an import may succeed although there is no object.
 // It returns nil if there is none.
-func (s *calls) adopt(q wire.Import) (*live, error) {
+func (s *calls) adopt(q wire.Import) (*live, error) { return s.adoptAs(provider.Retryable, q) }
+
+// adoptAs is adopt. class is that of errors in the answers: some providers do not answer that an
+// object that was imported does not exist, and fail.
+func (s *calls) adoptAs(class provider.Class, q wire.Import) (*live, error) {
 	q.Type = s.meta.theirs
 	var a wire.ImportAnswer
-	err := s.ask(provider.Retryable, func(ctx context.Context, c *process.Call) (_ []wire.Diagnostic, err error) {
+	err := s.ask(class, func(ctx context.Context, c *process.Call) (_ []wire.Diagnostic, err error) {
 		a, err = c.Import(ctx, q)
 		return a.Diagnostics, err
 	})
@@ -140,7 +147,7 @@ func (s *calls) adopt(q wire.Import) (*live, error) {
 	if err != nil || state.IsNull() {
 		return nil, err
 	}
-	return s.read(&live{state: state, private: found[0].Private, identity: found[0].Identity})
+	return s.readAs(class, &live{state: state, private: found[0].Private, identity: found[0].Identity})
 }
 
 // validate validates a configuration.

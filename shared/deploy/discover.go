@@ -46,12 +46,15 @@ type DiscoveryQuery struct {
 	// Declaration is the hash of the stored file that declares Type; "": Type is one of the engine's
 	// own types.
 	Declaration string
+	// Import holds the identifiers of the objects, as the target has them. If it is empty, the handler
+	// lists the objects.
+	Import []string
 }
 
 // Discover lists the objects of a type on an agent, managed or not, and changes nothing. If the
 // environment describes agents, Discover returns NotFound for an agent that it does not describe.
 // If the environment describes no agents, an unknown agent is local. Discover returns Unsupported
-// if the handler of the type cannot list, Unavailable if this program has no handler for it, and
+// if the handler of the type can neither list nor import, Invalid if an identifier is wrong, Unavailable if this program has no handler for it, and
 // NotFound if the declaration of the type is not stored.
 func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (Discovery, error) {
 	typ, err := e.listedType(ctx, of)
@@ -59,6 +62,9 @@ func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (D
 		return Discovery{}, err
 	}
 	like, err := parseLike(typ, of.Like)
+	if err == nil {
+		err = checkImport(of)
+	}
 	if err != nil {
 		return Discovery{}, err
 	}
@@ -70,7 +76,7 @@ func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (D
 	if err != nil {
 		return Discovery{}, fault.Wrap(fault.Unknown, "read agents", err)
 	}
-	d := &discoverer{runs: e.runner(), env: env, typ: typ, like: like, selects: selects,
+	d := &discoverer{runs: e.runner(), env: env, typ: typ, like: like, selects: selects, ids: of.Import,
 		agent: agents[of.Agent].Agent, seen: map[resource.ID]bool{},
 		out: Discovery{Notes: map[resource.ID]string{}}}
 	if d.agent.Name == "" {
@@ -78,6 +84,9 @@ func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (D
 			return Discovery{}, err
 		}
 		d.agent = model.LocalAgent(of.Agent)
+	}
+	if !typ.Reached(d.agent.Transport) {
+		return Discovery{}, unreached(typ, d.agent, agents)
 	}
 	defer d.session.Close()
 	if err := d.list(ctx); err != nil {
@@ -144,6 +153,42 @@ func misnamed(name string, agents map[string]state.Agent) error {
 		WithHint("%s", hint)
 }
 
+// unreached rejects an agent with a transport that does not reach the type.
+func unreached(typ *schema.Compiled, a resource.Agent, agents map[string]state.Agent) error {
+	var fit []string
+	for _, other := range agents {
+		if other.Described && typ.Reached(other.Transport) {
+			fit = append(fit, other.Name)
+		}
+	}
+	slices.Sort(fit)
+	hint := "apply a document that describes an agent with this transport, and name it with --agent"
+	if len(fit) > 0 {
+		hint = "name one with --agent: " + strings.Join(fit[:min(len(fit), 10)], ", ")
+	}
+	return fault.New(fault.Usage, "discover", "agent %q has the transport %s, and %s is reached over %s",
+		a.Name, a.Transport, typ.Name, strings.Join(typ.Over(), " and ")).WithHint("%s", hint)
+}
+
+// checkImport rejects identifiers that are empty or are there twice.
+func checkImport(of DiscoveryQuery) error {
+	if len(of.Import) > 0 && len(of.Like) > 0 {
+		return fault.New(fault.Usage, "discover", "identifiers and attributes both select objects").
+			WithHint("leave out --import or the attributes")
+	}
+	for i, id := range of.Import {
+		switch {
+		case id == "":
+			return fault.New(fault.Usage, "discover", "an identifier is empty").
+				WithHint("name an object with --import ID")
+		case slices.Contains(of.Import[:i], id):
+			return fault.New(fault.Usage, "discover", "the identifier %q is there twice", id).
+				WithHint("name each object once")
+		}
+	}
+	return nil
+}
+
 // parseLike reads the attributes of DiscoveryQuery.Like.
 func parseLike(typ *schema.Compiled, texts map[string]string) (map[string]any, error) {
 	out := map[string]any{}
@@ -166,6 +211,7 @@ func parseLike(typ *schema.Compiled, texts map[string]string) (map[string]any, e
 // discoverer holds the state of one call of Discover.
 type discoverer struct {
 	like    map[string]any
+	ids     []string
 	selects map[string]any // the attributes in like by which the handler does not list
 	runs    *run.Runner
 	env     string
@@ -179,12 +225,17 @@ type discoverer struct {
 
 // list calls the handler's list operation and takes the selected objects.
 func (d *discoverer) list(ctx context.Context) error {
-	found, err := d.runs.List(ctx, d.env, d.typ, d.agent, d.like, &d.session)
+	q := run.ListQuery{Type: d.typ, Agent: d.agent, Like: d.like, IDs: d.ids}
+	found, imported, err := d.runs.List(ctx, d.env, q, &d.session)
 	if err != nil {
 		return err
 	}
 	for _, f := range found {
-		if d.selected(f) {
+		switch {
+		case !d.selected(f):
+		case imported:
+			d.takeImported(f)
+		default:
 			d.take(f)
 		}
 	}

@@ -68,9 +68,30 @@ type Lister interface {
 	List(ctx *Context, found func(Found) error) error
 }
 
+// Importer describes existing things by the identifiers that the target has for them. The handler of
+// a type whose things cannot be listed, or cannot be read without such an identifier, implements it
+// instead of Lister.
+type Importer interface {
+	// Import calls found for the thing with each identifier, in their order, or if there are none for
+	// each thing that the target lists. It returns the first error of found. The context is that of
+	// Lister.List. An identifier without a thing, and two identifiers of one thing, are errors of the
+	// class NeedsChange. The attributes are complete: no other attribute is needed to read the thing.
+	// They may have Hidden values.
+	Import(ctx *Context, ids []string, found func(Found) error) error
+}
+
 // Found is one existing thing: its identifying attributes, the attributes that Read would report
 // and, where known, parameters with which a resource describes it.
-type Found struct{ Attributes map[string]any }
+type Found struct {
+	Attributes map[string]any
+	// Notes state what a person has to complete in the resource, or what its first deploy changes. Only
+	// an Importer sets them.
+	Notes []string
+}
+
+// Hidden stands for a secret value within the attributes of a Found that an Importer returns. The
+// resource gets a reference in its place.
+type Hidden struct{}
 
 // Nooper receives the planned change in a dry run, so that it can check with the target whether the
 // change would succeed. It changes nothing. Its log lines and changes are kept with the dry run,

@@ -12,7 +12,8 @@ func capabilities() []reflect.Type {
 		reflect.TypeFor[BatchApplier](), reflect.TypeFor[BatchReader](),
 		reflect.TypeFor[Canonicaliser](), reflect.TypeFor[Differ](), reflect.TypeFor[FactReader](),
 		reflect.TypeFor[Finder](), reflect.TypeFor[Flusher](), reflect.TypeFor[Generator](),
-		reflect.TypeFor[InSyncer](), reflect.TypeFor[Keeper](), reflect.TypeFor[Lister](),
+		reflect.TypeFor[Importer](), reflect.TypeFor[InSyncer](),
+		reflect.TypeFor[Keeper](), reflect.TypeFor[Lister](),
 		reflect.TypeFor[Nooper](), reflect.TypeFor[Partial](), reflect.TypeFor[Reloader](),
 		reflect.TypeFor[Rememberer](), reflect.TypeFor[Selective](), reflect.TypeFor[Timeouter](),
 	}

@@ -12,6 +12,8 @@ type Discover struct {
 	Type  string            `json:"type" minLength:"1" maxLength:"1000"`
 	Agent string            `json:"agent" minLength:"1" maxLength:"255"`
 	Like  map[string]string `json:"like,omitempty" doc:"attributes, as text, that select the listed things; some types require them"`
+	// earlier servers reject the member, so it is left out without identifiers
+	Import []string `json:"import,omitempty" maxItems:"1000" doc:"the target's identifiers of the things; none: the target lists them"`
 	// earlier servers reject the member, so it is left out for types of the program
 	Declaration string `json:"declaration,omitempty" pattern:"^([0-9a-f]{64})?$" doc:"hash of the uploaded file that declares the type"`
 

@@ -51,7 +51,7 @@ func (s *Service) Describe(ctx context.Context, env string, d Discover) (results
 		ctx,
 		env,
 		deploy.DiscoveryQuery{Type: d.Type, Agent: d.Agent, Like: d.Like,
-			Declaration: d.Declaration},
+			Declaration: d.Declaration, Import: d.Import},
 	)
 	if err != nil {
 		return results.FoundDone{}, err

@@ -26,14 +26,16 @@ type Discovery struct {
 // DiscoverCommand returns the command discover.
 func (ds *Discovery) DiscoverCommand() *cobra.Command {
 	agent := ""
+	var ids []string
 	cmd := &cobra.Command{Use: "discover TYPE [ATTRIBUTE=VALUE...]",
 		Short: "Describe existing things as resources",
 		Long: "discover lists the things of a type on an agent, and writes them as a document. " +
 			"It changes nothing, and an apply of the document changes nothing. Things that no " +
 			"resource can describe are left out and named on standard error. Some types need " +
 			"attributes that select a place, such as a bucket or a path. Types of the " +
-			"southbound.lock in this directory can be discovered if their bridge lists them. " +
-			"With --json the " +
+			"southbound.lock in this directory are described by the identifiers that --import names, " +
+			"or as their provider lists them. References stand for secret values; standard error " +
+			"names the variables to set. With --json the " +
 			"document is one line. With --api the server reads an agent that it knows.\n\nAdd " +
 			"the document to the documents that you apply. Applied alone, it would be the " +
 			"whole description of the environment.",
@@ -41,11 +43,14 @@ func (ds *Discovery) DiscoverCommand() *cobra.Command {
 			"  southbound discover svc::Service --agent web1 > site/web1-services.yaml\n" +
 			"  southbound discover aws::s3::Object --agent site bucket=my-bucket\n" +
 			"  southbound discover http::Object --agent shop collection=/users " +
-			"path=/users/{name} name=/login",
+			"path=/users/{name} name=/login\n" +
+			"  southbound discover tf::postgresql::Role --agent db --import app --import shop",
 		Args: usage.AtLeastOne("a type"),
 		RunE: usage.After(ds.OpenToRead, func(ctx context.Context, args []string) error {
-			return ds.discover(ctx, args, agent)
+			return ds.discover(ctx, args, agent, ids)
 		})}
+	cmd.Flags().StringArrayVar(&ids, "import", nil,
+		"the provider's `ID` of a thing to describe; can be repeated")
 	cmd.Flags().StringVar(&agent, "agent", "local",
 		"agent to read; an agent that the environment does not have is this machine")
 	return cmd
@@ -66,7 +71,7 @@ type description struct {
 	Attributes map[string]any `json:"attributes" yaml:"attributes"`
 }
 
-func (ds *Discovery) discover(ctx context.Context, args []string, agent string) error {
+func (ds *Discovery) discover(ctx context.Context, args []string, agent string, ids []string) error {
 	like := map[string]string{}
 	for _, arg := range args[1:] {
 		name, value, ok := strings.Cut(arg, "=")
@@ -75,7 +80,7 @@ func (ds *Discovery) discover(ctx context.Context, args []string, agent string) 
 		}
 		like[name] = value
 	}
-	of := api.Discover{Type: args[0], Agent: agent, Like: like}
+	of := api.Discover{Type: args[0], Agent: agent, Like: like, Import: ids}
 	types, err := ds.Registry(ds.Project.Dir)
 	if err != nil {
 		return err

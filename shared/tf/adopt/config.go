@@ -21,6 +21,16 @@ type extractor struct {
 	failed error // the first sensitive value that no reference can stand for
 }
 
+// ConfigOf returns the values of an object that a document may set, by the names of the schema,
+// and those names among them whose values may come from the provider alone. secret returns the value
+// that stands for a sensitive text, at a path. A sensitive value that is no text is an error.
+func ConfigOf(b *wire.Block, v cty.Value, allowed func(name string) bool,
+	secret func(at, text string) any) (out map[string]any, optional []string, err error) {
+	x := &extractor{secret: secret}
+	out, optional = x.configuration(b, v, allowed)
+	return out, optional, x.failed
+}
+
 // configuration returns the values of an object by the names of the schema. optional are the
 // attributes whose values may come from the provider alone: their type is optional and computed, or
 // the value is an empty text.

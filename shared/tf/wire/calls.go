@@ -92,6 +92,20 @@ type Imported struct {
 	Identity DynamicValue
 }
 
+// List requests the objects of a type that the provider lists.
+type List struct {
+	Type   string
+	Config DynamicValue // of the type's schema in Schemas.Lists
+	Limit  int64        // the largest number of objects; 0: no limit
+}
+
+// Listed is one object in the answers to List.
+type Listed struct {
+	Identity    DynamicValue
+	Name        string // for people
+	Diagnostics []Diagnostic
+}
+
 // Move requests the state of one resource type as the state of another.
 type Move struct {
 	SourceProvider        string // address
@@ -236,6 +250,27 @@ func (v field) imported() (out Imported) {
 			out.Private = f.bytes()
 		case 4:
 			out.Identity = f.identity()
+		}
+	})
+	return out
+}
+
+func (q List) encode() (m message) {
+	m.text(1, q.Type)
+	m.value(2, q.Config)
+	m.number(4, q.Limit)
+	return m
+}
+
+func (v field) listed() (out Listed) {
+	v.each(func(f field) {
+		switch f.number {
+		case 1:
+			out.Identity = f.identity()
+		case 2:
+			out.Name = f.text()
+		case 4:
+			out.Diagnostics = append(out.Diagnostics, f.diagnostic())
 		}
 	})
 	return out

@@ -2,11 +2,13 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"southbound/shared/fault"
 )
@@ -159,6 +161,44 @@ func (c *Client) Move(ctx context.Context, q Move) (out MoveAnswer, err error) {
 	const method = "MoveResourceState"
 	err = c.call(ctx, method, method, q.encode(), func(a field) { out = a.moveAnswer() })
 	return out, err
+}
+
+// List calls found for each object of a type that the provider lists, until found returns an error,
+// which it returns.
+func (c *Client) List(ctx context.Context, q List, found func(Listed) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the stream
+	const name = "ListResource"
+	method := "/tfplugin6.Provider/" + name
+	if c.protocol == Protocol5 {
+		method = "/tfplugin5.Provider/" + name
+	}
+	stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method)
+	if err == nil {
+		if err = stream.SendMsg(q.encode()); err == nil {
+			err = stream.CloseSend()
+		}
+	}
+	for err == nil {
+		var m message
+		if err = stream.RecvMsg(&m); err != nil {
+			break
+		}
+		r := &reader{protocol: c.protocol}
+		one := field{r: r, kind: protowire.BytesType, data: m}.listed()
+		if r.err != nil {
+			return (&fault.Error{Kind: fault.Unsupported, Op: name,
+				Message: "the answer of the provider is not readable", Err: r.err}).
+				WithHint("install another version of the provider")
+		}
+		if err := found(one); err != nil {
+			return err
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return callFault(ctx, name, err)
 }
 
 // ReadDataSource returns the state of a data source.

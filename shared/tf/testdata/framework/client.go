@@ -12,11 +12,14 @@ import (
 
 // document is a thing as the store has it.
 type document struct {
-	ID    string            `json:"id,omitempty"`
-	Name  string            `json:"name"`
-	Note  string            `json:"note,omitempty"`
-	Size  int64             `json:"size"`
-	Pin   string            `json:"pin,omitempty"`
+	ID   string `json:"id,omitempty"`
+	Name string `json:"name"`
+	Note string `json:"note,omitempty"`
+	Size int64  `json:"size"`
+	Pin  string `json:"pin,omitempty"`
+	// Secret is read only: a thing that another program has made may have it.
+	Secret string `json:"secret,omitempty"`
+
 	Any   json.RawMessage   `json:"any,omitempty"`
 	Tags  map[string]string `json:"tags,omitempty"`
 	Parts []part            `json:"parts,omitempty"`

@@ -153,6 +153,9 @@ func (t *thing) Read(ctx context.Context, q resource.ReadRequest, a *resource.Re
 	if d.Note != "" || !m.Note.IsNull() {
 		m.Note = types.StringValue(d.Note)
 	}
+	if d.Secret != "" {
+		m.Secret = types.StringValue(d.Secret)
+	}
 	if len(d.Tags) > 0 || !m.Tags.IsNull() {
 		tags, diags := types.MapValueFrom(ctx, types.StringType, d.Tags)
 		a.Diagnostics.Append(diags...)
