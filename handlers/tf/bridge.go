@@ -39,7 +39,8 @@ func Bridge(o Options) provider.Definition {
 		b.Platform = packages.Platform()
 	}
 	return provider.Definition{
-		Bridge: &provider.Bridge{Name: Prefix, Handler: b.handler, Packages: b, Check: b.check},
+		Bridge: &provider.Bridge{Name: Prefix, Handler: b.handler, Theirs: theirs, Packages: b,
+			Check: b.check},
 		Transport: agents.Transport(func(_ context.Context, name string, options map[string]any) (any, error) {
 			return newAgent(name, options)
 		}),

@@ -62,6 +62,15 @@ func metaOf(t *schema.Type) (meta, error) {
 	return m, nil
 }
 
+// theirs returns the provider's name of a type; that of a data source begins with data.
+func theirs(t schema.Type) string {
+	m, err := metaOf(&t)
+	if err == nil && m.data {
+		return "data." + m.theirs
+	}
+	return m.theirs
+}
+
 // here returns the name of an attribute of the schema in documents.
 func (m *meta) here(name string) string {
 	if ours, renamed := m.ours[name]; renamed {

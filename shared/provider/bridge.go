@@ -21,6 +21,9 @@ type Bridge struct {
 	// be cheap, and return handlers that share their state. The handler must not be a Generator; its
 	// other optional interfaces work as those of any handler.
 	Handler func(t schema.Type) (Handler, error)
+	// Theirs, if not nil, returns the name of a type in the other ecosystem, by which people may look the
+	// type up; "": it has none.
+	Theirs func(t schema.Type) string
 	// Packages, if not nil, finds and installs the packages that the types come from, for
 	// `southbound provider`.
 	Packages Packages

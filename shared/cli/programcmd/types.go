@@ -24,6 +24,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/internal/source"
 	"southbound/shared/internal/typefile"
+	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
 
@@ -227,14 +228,23 @@ func (c *TypeCommands) TypeCommand() *cobra.Command {
 	format := ""
 	cmd := &cobra.Command{
 		Use: "type NAME", Short: "Show one resource type with its attributes",
+		Long: "type shows a type by its name. A type of a Terraform provider is also found by the " +
+			"provider's name: postgresql_role, or data.postgresql_schemas for a data source.",
 		Example: "  southbound type fs::File\n  southbound type fs::File --json\n" +
+			"  southbound type postgresql_role\n" +
 			"  southbound type fs::File --format markdown", Args: usage.ExactArgs(1, "one type"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			types, err := c.knownTypes(cmd.Context())
 			if err != nil {
 				return err
 			}
-			i := slices.IndexFunc(types, func(t api.Type) bool { return t.Name == args[0] })
+			find := func(name string) int {
+				return slices.IndexFunc(types, func(t api.Type) bool { return t.Name == name })
+			}
+			i := find(args[0])
+			if i < 0 {
+				i = find(c.bridged(args[0]))
+			}
 			if i < 0 {
 				var names []string
 				for _, t := range types {
@@ -250,13 +260,30 @@ func (c *TypeCommands) TypeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, _ := r.Type(args[0])
+			t, _ := r.Type(types[i].Name)
 			return c.showType(t, format)
 		}}
 	cmd.Flags().StringVar(&format, "format", "text",
 		"text, markdown, json-schema, yaml or json: the last two are the declaration, as types "+
 			"--check reads it")
 	return cmd
+}
+
+// bridged returns the name of the type of the lock file that has a name in another ecosystem, or "".
+func (c *TypeCommands) bridged(theirs string) string {
+	types, err := c.Registry(c.Project.Dir)
+	if err != nil {
+		return ""
+	}
+	bridges := provider.Bridges(c.Definitions)
+	for _, name := range types.Names() {
+		prefix, _, _ := strings.Cut(name, "::")
+		b := bridges[prefix]
+		if t, ok := types.Type(name); ok && b != nil && b.Theirs != nil && b.Theirs(t.Type) == theirs {
+			return name
+		}
+	}
+	return ""
 }
 
 func (c *TypeCommands) showType(t *schema.Compiled, format string) error {
