@@ -8,6 +8,7 @@ import (
 	"southbound/shared/deploy/lane"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
@@ -26,6 +27,21 @@ func (e *Engine) Kept(ctx context.Context, env string, id resource.ID) (state.Ke
 			WithHint("check the id with `southbound resources`; only some types keep state")
 	}
 	return all[0], nil
+}
+
+// ShowKept returns the contents of a kept state for people, as far as the handler of the resource shows
+// them. Notes state why they cannot be shown here.
+func (e *Engine) ShowKept(
+	ctx context.Context, env string, k *state.Kept,
+) (provider.ShownKept, error) {
+	row, err := e.Row(ctx, env, k.ID)
+	if fault.Is(err, fault.NotFound) {
+		return provider.ShownKept{}, nil
+	}
+	if err != nil {
+		return provider.ShownKept{}, err
+	}
+	return e.runner().ShowKept(ctx, env, &row, k), nil
 }
 
 // ImportKept replaces the kept state of a resource by a sealed one, which gets a new revision. It

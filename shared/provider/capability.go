@@ -60,6 +60,21 @@ type Keeper interface {
 // MaxKept is the size in bytes of the state that a handler may keep of one resource.
 const MaxKept = 4 << 20
 
+// KeptShower is a Keeper whose states people may see, without their secrets.
+type KeptShower interface {
+	// ShowKept returns the contents of the kept state of a resource. The attributes of the resource have
+	// references. It calls no target, and has no connection.
+	ShowKept(ctx context.Context, r Resource, kept []byte) (ShownKept, error)
+}
+
+// ShownKept is a kept state for people.
+type ShownKept struct {
+	// Attributes are values by the names of attributes. Hidden stands for each secret value. The engine
+	// hides attributes whose value in the resource has a secret, and texts of secret outputs.
+	Attributes map[string]any
+	Notes      []string // on the object, such as that it has to be replaced
+}
+
 // Lister lists the things that exist on the agent, managed or not.
 type Lister interface {
 	// List calls found for each thing, in any order, until found returns an error, which it
@@ -89,8 +104,8 @@ type Found struct {
 	Notes []string
 }
 
-// Hidden stands for a secret value within the attributes of a Found that an Importer returns. The
-// resource gets a reference in its place.
+// Hidden stands for a secret value: within the attributes of a Found that an Importer returns, where
+// the resource gets a reference, and within those of a ShownKept.
 type Hidden struct{}
 
 // Nooper receives the planned change in a dry run, so that it can check with the target whether the

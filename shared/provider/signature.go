@@ -13,7 +13,7 @@ func capabilities() []reflect.Type {
 		reflect.TypeFor[Canonicaliser](), reflect.TypeFor[Differ](), reflect.TypeFor[FactReader](),
 		reflect.TypeFor[Finder](), reflect.TypeFor[Flusher](), reflect.TypeFor[Generator](),
 		reflect.TypeFor[Importer](), reflect.TypeFor[InSyncer](),
-		reflect.TypeFor[Keeper](), reflect.TypeFor[Lister](),
+		reflect.TypeFor[Keeper](), reflect.TypeFor[KeptShower](), reflect.TypeFor[Lister](),
 		reflect.TypeFor[Nooper](), reflect.TypeFor[Partial](), reflect.TypeFor[Reloader](),
 		reflect.TypeFor[Rememberer](), reflect.TypeFor[Selective](), reflect.TypeFor[Timeouter](),
 	}

@@ -6,13 +6,16 @@ import (
 	"southbound/shared/resource"
 )
 
-// Kept describes a kept state. Nothing of the state itself is shown.
+// Kept describes a kept state. Its contents are shown without secrets, if the handler shows them.
 type Kept struct {
 	ID       resource.ID `json:"id"`
 	Revision string      `json:"revision" doc:"changes with each write of the state"`
 	Outputs  string      `json:"outputs" doc:"the revision that brought the present secret outputs; empty: it has none"`
 	Key      string      `json:"key" doc:"name of the key that has sealed the state"`
 	Bytes    int         `json:"bytes" doc:"size of the sealed state"`
+	// State and Notes are set by KeptState only.
+	State map[string]any `json:"state,omitempty" doc:"the contents, without secrets, if the type shows them"`
+	Notes []string       `json:"notes,omitempty" doc:"on the object, or why the contents are not shown"`
 }
 
 // fileForm is the form of Sealed.

@@ -22,7 +22,10 @@ func (s *Service) KeptState(ctx context.Context, env string, id resource.ID) (Ke
 	if err != nil {
 		return Kept{}, err
 	}
-	return keptOf(&k), nil
+	out := keptOf(&k)
+	shown, err := s.Env.Engine.ShowKept(ctx, env, &k)
+	out.State, out.Notes = shown.Attributes, shown.Notes
+	return out, err
 }
 
 // keptOf describes a stored state. A damaged one has no key.
@@ -91,9 +94,11 @@ func (s *Service) ForgetState(ctx context.Context, env string, id resource.ID) (
 	var out Kept
 	err := s.Env.Act(ctx, env, environments.ActForgetState, "", []string{string(id)},
 		func() (err error) {
-			if out, err = s.KeptState(ctx, env, id); err != nil {
+			k, err := s.Env.Engine.Kept(ctx, env, id)
+			if err != nil {
 				return err
 			}
+			out = keptOf(&k)
 			return s.Env.Engine.ForgetKept(ctx, env, id)
 		})
 	s.Env.Changed(env)

@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v4"
 
 	"southbound/shared/api"
 	"southbound/shared/cli/home"
@@ -33,7 +34,7 @@ func (s *StateCommands) StateCommand() *cobra.Command {
 		Use: "state", Short: "Inspect or repair a resource's kept state",
 		Args: usage.Subcommand, RunE: usage.Help,
 		Long: "Some handlers keep state of a resource between runs, sealed: secrets that an API has " +
-			"issued, for example. These commands open no state and show nothing of its contents.",
+			"issued, for example. No command shows a secret of a state.",
 		Example: "  southbound state show 'http::Object[shop,name=deployer]'\n" +
 			"  southbound state export 'http::Object[shop,name=deployer]' --out deployer.state\n" +
 			"  southbound state import 'http::Object[shop,name=deployer]' deployer.state\n" +
@@ -58,9 +59,11 @@ func oneID(n int, what string) cobra.PositionalArgs {
 }
 
 func (s *StateCommands) showCommand() *cobra.Command {
-	return &cobra.Command{Use: "show ID", Short: "Show revisions and key of a kept state",
+	return &cobra.Command{Use: "show ID", Short: "Show a kept state without its secrets",
 		Long: "show prints the revision of the state, the revision of its secret outputs, the name of " +
-			"the key that has sealed it, and its size. It shows no value.",
+			"the key that has sealed it, and its size. Types of Terraform providers also show their " +
+			"attributes, where the key and the provider are. Values that the schema or the documents " +
+			"declare secret are hidden.",
 		Example: "  southbound state show 'http::Object[shop,name=deployer]'",
 		Args:    oneID(1, "the id of a resource"),
 		RunE: s.Reading(func(ctx context.Context, args []string) error {
@@ -74,6 +77,17 @@ func (s *StateCommands) showCommand() *cobra.Command {
 			}
 			s.Printf("%s\nrevision  %s\noutputs   %s\nkey       %s\nsize      %d bytes, sealed\n", k.ID,
 				k.Revision, cmp.Or(k.Outputs, "none"), cmp.Or(k.Key, "unknown: it is damaged"), k.Bytes)
+			for _, note := range k.Notes {
+				s.Printf("note      %s\n", output.OneLine(note))
+			}
+			if len(k.State) == 0 {
+				return nil
+			}
+			text, err := yaml.Marshal(output.Numbered(k.State))
+			if err != nil {
+				return fault.Wrap(fault.Internal, "show the state", err)
+			}
+			s.Printf("\n%s", text)
 			return nil
 		})}
 }
