@@ -67,7 +67,7 @@ type oracle struct {
 func TestOracle(t *testing.T) {
 	t.Parallel()
 	programs := map[string]string{"fw": tftest.Framework(t), "sdk": tftest.SDK(t)}
-	o := newOracle(t, programs, append(oracleRows(), oracleFaults()...))
+	o := newOracle(t, programs, slices.Concat(oracleRows(), oracleNested(), oracleFaults()))
 	for round := range roundSettled + 1 {
 		o.round(round)
 	}

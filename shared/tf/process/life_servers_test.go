@@ -192,7 +192,7 @@ func TestSchemas(t *testing.T) {
 	}
 	six.call(func(ctx context.Context, c *process.Call) ([]wire.Diagnostic, error) {
 		m, d, err := c.Metadata(ctx)
-		if !slices.Equal(m.Resources, []string{"fw_thing"}) || len(m.DataSources) != 2 {
+		if !slices.Equal(slices.Sorted(slices.Values(m.Resources)), []string{"fw_crate", "fw_thing"}) || len(m.DataSources) != 2 {
 			t.Errorf("%+v", m)
 		}
 		return d, err

@@ -56,7 +56,8 @@ func (*fwProvider) Configure(
 }
 
 func (*fwProvider) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{func() resource.Resource { return &thing{} }}
+	return []func() resource.Resource{func() resource.Resource { return &thing{} },
+		func() resource.Resource { return &crate{} }}
 }
 
 func (*fwProvider) DataSources(context.Context) []func() datasource.DataSource {

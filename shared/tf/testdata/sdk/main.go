@@ -21,7 +21,7 @@ func newProvider() *schema.Provider {
 			"token": {Type: schema.TypeString, Optional: true, Sensitive: true,
 				DefaultFunc: schema.EnvDefaultFunc("SDK_TOKEN", nil)},
 		},
-		ResourcesMap:   map[string]*schema.Resource{"sdk_server": server()},
+		ResourcesMap:   map[string]*schema.Resource{"sdk_server": server(), "sdk_net": net()},
 		DataSourcesMap: map[string]*schema.Resource{"sdk_server": found()},
 		ConfigureContextFunc: func(
 			_ context.Context, d *schema.ResourceData,
