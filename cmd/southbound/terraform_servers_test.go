@@ -31,13 +31,23 @@ func newProvided(t *testing.T, name, program string) *provided {
 	dir := t.TempDir()
 	p := &provided{T: t, bin: build(t), dir: filepath.Join(dir, "site"), mirror: filepath.Join(dir, "mirror"),
 		env: append(os.Environ(), "SOUTHBOUND_PROVIDERS="+filepath.Join(dir, "providers"))}
-	to := filepath.Join(p.mirror, "example.com", "a", name, "1.0.0", runtime.GOOS+"_"+runtime.GOARCH)
-	if err := errors.Join(os.MkdirAll(p.dir, 0o700), os.MkdirAll(to, 0o700)); err != nil {
+	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		t.Fatal(err)
+	}
+	p.offer(name, program)
+	return p
+}
+
+// offer puts a program into the mirror, as version 1.0.0 of the provider example.com/a/NAME.
+func (p *provided) offer(name, program string) {
+	p.Helper()
+	to := filepath.Join(p.mirror, "example.com", "a", name, "1.0.0", runtime.GOOS+"_"+runtime.GOARCH)
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		p.Fatal(err)
 	}
 	from, err := os.Open(program)
 	if err != nil {
-		t.Fatal(err)
+		p.Fatal(err)
 	}
 	defer from.Close()
 	copied, err := os.OpenFile(filepath.Join(to, "terraform-provider-"+name), os.O_CREATE|os.O_WRONLY, 0o700)
@@ -46,9 +56,8 @@ func newProvided(t *testing.T, name, program string) *provided {
 		err = errors.Join(err, copied.Close())
 	}
 	if err != nil {
-		t.Fatal(err)
+		p.Fatal(err)
 	}
-	return p
 }
 
 // command returns a command of the program in the project.
