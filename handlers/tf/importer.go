@@ -14,6 +14,9 @@ import (
 	"southbound/shared/tf/wire"
 )
 
+// importer is a session that describes objects of which nothing is kept.
+type importer struct{ *session }
+
 // imported is an object that was found, with its identifier in documents.
 type imported struct {
 	id  string
@@ -24,10 +27,11 @@ type imported struct {
 func (h *handler) Import(
 	ctx *provider.Context, ids []string, found func(provider.Found) error,
 ) error {
-	s, err := h.bridge.open(ctx, &h.meta, provider.Resource{})
+	opened, err := h.bridge.open(ctx, &h.meta, provider.Resource{})
 	if err != nil {
 		return err
 	}
+	s := importer{opened}
 	defer s.close()
 	if len(ids) == 0 {
 		if ids, err = s.listed(); err != nil {
@@ -78,7 +82,7 @@ func (a imported) same(b imported) bool {
 type hiddenText struct{ text string }
 
 // describe returns the resource that describes an object.
-func (s *session) describe(one imported) (provider.Found, error) {
+func (s importer) describe(one imported) (provider.Found, error) {
 	schema := s.program.schemas.Resources[s.meta.theirs]
 	ours := func(name string) bool { // an id that is optional and computed is read-only here
 		for i := range schema.Block.Attributes {
@@ -137,13 +141,13 @@ func replaced(v any, by func(hiddenText) any) any {
 }
 
 // known returns the configuration of attributes with their sensitive texts.
-func (s *session) known(attributes map[string]any) (cty.Value, error) {
+func (s importer) known(attributes map[string]any) (cty.Value, error) {
 	plain, _ := replaced(attributes, func(h hiddenText) any { return h.text }).(map[string]any)
 	return s.ty.FromAttributes(s.meta.configured(plain))
 }
 
 // refused returns the reason why attributes are not valid, or nil.
-func (s *session) refused(attributes map[string]any) (refused, err error) {
+func (s importer) refused(attributes map[string]any) (refused, err error) {
 	config, err := s.known(attributes)
 	if err != nil {
 		return s.meta.invalid(err), nil
@@ -171,7 +175,7 @@ func (s *session) refused(attributes map[string]any) (refused, err error) {
 
 // firstApply returns a note if the first apply of attributes would change the object: a provider may
 // not return all of its configuration.
-func (s *session) firstApply(now *live, attributes map[string]any) (note string, err error) {
+func (s importer) firstApply(now *live, attributes map[string]any) (note string, err error) {
 	config, err := s.known(attributes)
 	if err != nil {
 		return "", s.meta.invalid(err)
@@ -197,7 +201,7 @@ const maxListed = 10_000
 
 // listed returns the identifiers of the objects that the provider lists. It lists identities; the
 // identifier of an object is its attribute id, if an import by it leads to the same object.
-func (s *session) listed() ([]string, error) {
+func (s importer) listed() ([]string, error) {
 	identities, err := s.identities()
 	if err != nil {
 		return nil, err
@@ -222,7 +226,7 @@ func (s *session) listed() ([]string, error) {
 }
 
 // identities returns the identities of the objects that the provider lists.
-func (s *session) identities() ([]wire.DynamicValue, error) {
+func (s importer) identities() ([]wire.DynamicValue, error) {
 	schema, lists := s.program.schemas.Lists[s.meta.theirs]
 	if !lists {
 		return nil, provider.Errorf(provider.NeedsChange, "the provider does not list %s; name the "+

@@ -96,7 +96,7 @@ func (n *Runner) Connect(ctx context.Context, r *Run, agent resource.Agent) {
 		return
 	}
 	r.agent = agent
-	if n.open(ctx, s, agent); s.connErr != nil {
+	if s.open(ctx, n, agent); s.connErr != nil {
 		r.absent = unreachable(s.connErr) == state.ClassUnavailable
 		r.End(
 			state.StatusUnavailable,
@@ -123,7 +123,7 @@ func (n *Runner) Connect(ctx context.Context, r *Run, agent resource.Agent) {
 
 // open connects a session, unless it is connected or has failed to connect. It verifies the
 // connection if the transport supports that.
-func (n *Runner) open(ctx context.Context, s *Session, agent resource.Agent) {
+func (s *Session) open(ctx context.Context, n *Runner, agent resource.Agent) {
 	if s.connected {
 		return
 	}
