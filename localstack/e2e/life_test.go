@@ -48,6 +48,7 @@ func (w *world) handled(t *testing.T) {
 			"two exports at once": twice, "queue purged": purged, "messages doubled": doubled,
 			"stale and strange messages": strange, "two stacks": neighbour, "examples": example,
 			"many new agents": crowd, "services": services, "console": console,
+			"terraform": terraform,
 		}
 		if w.local != nil { // its handlers write files of this machine
 			scenarios["python"] = python
