@@ -32,10 +32,10 @@ type DependencyChanged struct {
 
 func (e DependencyChanged) next(r *state.Row) []Effect {
 	// A run after a purge does not know of the purge. If the row of the requirement has no such
-	// change, the event is void: the result did not count. A purge counts even if its resource is
-	// back: the new row has no changes yet.
+	// change, the event is void: the result did not count. A purge counts if its resource has come
+	// back since: its row is new, and has no change at all.
 	ranSince := e.Purged == "" && (r.SucceededAt.After(e.At) || r.TriedAt.After(e.At))
-	void := e.Purged == "" && e.Of != nil && e.Of.ChangedAt.Before(e.At)
+	void := e.Of != nil && e.Of.ChangedAt.Before(e.At) && (e.Purged == "" || !e.Of.ChangedAt.IsZero())
 	if ranSince || void || !r.ReceivesEventsOf(e.Of) {
 		return nil
 	}

@@ -185,6 +185,10 @@ func TestDependencies(t *testing.T) {
 	back.ChangedAt = time.Time{}
 	returned := purge
 	returned.Of = &back
+	stale := sender
+	stale.ChangedAt = time.Unix(0, 1)
+	ignored := purge
+	ignored.Of = &stale
 	leave := func(r *state.Row) { r.LeaveBehind(sender.ID) }
 	check(t, map[string]step{
 		"Recovered": {reason: "it was skipped", was: skipped, event: DependencyRecovered{of},
@@ -243,6 +247,10 @@ func TestDependencies(t *testing.T) {
 			event:  returned,
 			want:   leave,
 			then:   user,
+		},
+		"PurgedVoid": {
+			reason: "the resource was back before the purge ended, so the result did not count",
+			event:  ignored,
 		},
 		"PurgedScheduled": {
 			reason: "the next run reloads",
