@@ -73,11 +73,14 @@ func resourceProblems() []badCase {
 			}},
 		{"unknown type", "a near one is proposed, and the id it would have is shown",
 			head + "  - {type: fs::Fiel, attributes: {path: /x}}\n  - {type: cloud::Bucket, " +
-				"attributes: {name: x}}\n  - {type: File, attributes: {path: /x}}\n", []string{
+				"attributes: {name: x}}\n  - {type: File, attributes: {path: /x}}\n  - {type: \"tf::shop::Role\", attributes: {x: y}}\n",
+			[]string{
 				"4:12 | fs::Fiel[a,path=/x] |  | unknown type \"fs::Fiel\" | did you mean " +
 					"\"fs::File\"? `southbound types` lists them",
 				"5:12 |  |  | unknown type \"cloud::Bucket\" | `southbound types` lists them",
 				"6:12 |  |  | unknown type \"File\" | `southbound types` lists them",
+				"7:12 |  |  | unknown type \"tf::shop::Role\" | add the provider with `southbound provider add` " +
+					"in the directory of southbound.yaml, or see `southbound types`",
 			}},
 		{"unknown member", "misspelt, or an attribute in the wrong place",
 			head + "  - type: fs::File\n    mode: \"0644\"\n    agnet: b\n    zzz: 1\n    " +

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
@@ -98,8 +99,12 @@ func (t *taker) typeOf(r *taken) *schema.Compiled {
 	typ, ok := t.loader.types.Type(r.typeName)
 	if !ok {
 		hint := "`southbound types` lists them"
-		if near := t.loader.types.Nearest(r.typeName); near != "" {
+		switch near := t.loader.types.Nearest(r.typeName); {
+		case near != "":
 			hint = fmt.Sprintf("did you mean %q? %s", near, hint)
+		case strings.Count(r.typeName, "::") > 1: // such as tf::postgresql::Role
+			hint = "add the provider with `southbound provider add` in the directory of " + ProjectFile +
+				", or see `southbound types`"
 		}
 		t.add(r.typ.at, hint, "unknown type %q", short(r.typeName))
 	}
