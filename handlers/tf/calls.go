@@ -107,7 +107,8 @@ func (s *calls) readAs(class provider.Class, l *live) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &live{private: a.Private, identity: l.identity, tainted: l.tainted, token: l.token}
+	out := &live{private: a.Private, identity: l.identity, tainted: l.tainted, token: l.token,
+		imported: l.imported}
 	if !a.Identity.Absent() {
 		out.identity = a.Identity
 	}
@@ -147,7 +148,8 @@ func (s *calls) adoptAs(class provider.Class, q wire.Import) (*live, error) {
 	if err != nil || state.IsNull() {
 		return nil, err
 	}
-	return s.readAs(class, &live{state: state, private: found[0].Private, identity: found[0].Identity})
+	return s.readAs(class, &live{state: state, private: found[0].Private, identity: found[0].Identity,
+		imported: q.ID})
 }
 
 // validate validates a configuration.

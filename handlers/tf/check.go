@@ -20,6 +20,7 @@ func (b *bridge) check(
 	ctx context.Context, a provider.BridgedAgent,
 ) (problems, warnings diag.Problems) {
 	var first *meta
+	problems = importedTwice(a.Resources)
 	address, err := addressOf(a.Options)
 	if err != nil {
 		problems.Add(diag.Problem{Message: "the option provider: " + err.Error(), Hint: fault.HintOf(err)})
@@ -51,6 +52,25 @@ func (b *bridge) check(
 		}
 	}
 	return problems, warnings
+}
+
+// importedTwice returns a problem for each resource that imports the object of another one.
+func importedTwice(resources []provider.BridgedResource) (out diag.Problems) {
+	type object struct{ typ, id string }
+	by := map[object]string{}
+	for _, r := range resources {
+		id, _ := r.Attributes[attrImport].(string)
+		o := object{r.Type.Name, id}
+		switch first, is := by[o]; {
+		case id == "":
+		case is:
+			out.Add(diag.Problem{Resource: r.ID, Attribute: attrImport, Message: fmt.Sprintf(
+				"%s imports the object %q, too", first, id), Hint: "describe an object by one resource"})
+		default:
+			by[o] = r.ID
+		}
+	}
+	return out
 }
 
 // deprecated returns the deprecated attributes that a resource sets.

@@ -9,6 +9,20 @@ import (
 	"southbound/shared/tf/packages"
 )
 
+// TestImportedTwice pins that two resources do not manage one object.
+func TestImportedTwice(t *testing.T) {
+	t.Parallel()
+	y, z := schema.Type{Name: "tf::x::Y"}, schema.Type{Name: "tf::x::Z"}
+	of := func(id string, typ schema.Type, object any) provider.BridgedResource {
+		return provider.BridgedResource{ID: id, Type: typ, Attributes: map[string]any{attrImport: object}}
+	}
+	got := importedTwice([]provider.BridgedResource{of("a", y, "1"), of("b", y, "2"), of("c", z, "1"),
+		of("d", y, "1"), of("e", y, nil), of("f", y, nil)})
+	if len(got) != 1 || got[0].Resource != "d" || got[0].Message != `a imports the object "1", too` {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestCheck pins what is checked where the provider is not installed. With the provider, see the scripts
 // of shared/cli.
 func TestCheck(t *testing.T) {

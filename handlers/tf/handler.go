@@ -46,6 +46,10 @@ func (h *handler) Read(ctx *provider.Context, req provider.ReadRequest) (provide
 	var now *live
 	id, _ := req.Resource.Attributes[attrImport].(string)
 	switch {
+	case was != nil && id != "" && was.imported != "" && was.imported != id:
+		err = provider.Errorf(provider.NeedsChange, "%s is %q, and the resource manages the object that was "+
+			"imported as %q; write that again, and describe another object by a resource of its own",
+			attrImport, id, was.imported)
 	case was != nil:
 		now, err = s.read(was)
 	case id != "":
@@ -218,7 +222,7 @@ func (s *session) updated(k *kept, was *live, r result) error {
 		}
 		return r.err // what was kept before stays
 	}
-	r.now.token, r.now.tainted = was.token, was.tainted
+	r.now.token, r.now.tainted, r.now.imported = was.token, was.tainted, was.imported
 	r.now.doubtful = r.err != nil && !terminal(r.err)
 	if err := s.keep(k, r.now); err != nil {
 		return errors.Join(r.err, err)
@@ -318,7 +322,7 @@ func (s *session) removed(l *live, r result, keep func(left *live) error) error 
 	case r.now == nil: // an error without a state: what was there may still be there
 		return r.err
 	}
-	r.now.tainted, r.now.token = l.tainted, l.token
+	r.now.tainted, r.now.token, r.now.imported = l.tainted, l.token, l.imported
 	r.now.doubtful = true
 	if r.err == nil {
 		r.err = provider.Errorf(provider.Terminal, "the provider has answered a state of the deleted object; "+

@@ -38,6 +38,8 @@ type record struct {
 	Doubtful bool `json:"doubtful,omitempty"`
 	// Token is that of the create that made the object; "": it was imported.
 	Token string `json:"token,omitempty"`
+	// Import is the identifier by which the object was imported, if it was.
+	Import string `json:"import,omitempty"`
 }
 
 // live is the state of an object in the present schema.
@@ -46,7 +48,7 @@ type live struct {
 	private           []byte
 	identity          wire.DynamicValue
 	tainted, doubtful bool
-	token             string
+	token, imported   string
 }
 
 // readKept decodes a kept state; nil bytes are the state of a resource that was never made.

@@ -278,6 +278,11 @@ func TestHandler(t *testing.T) {
 			w.called("Import Read Validate Plan")
 			w.does("nothing", "x_y", box(attrImport, "t-box"))
 			w.called("Read Validate Plan")
+			w.does("nothing", "x_y", box()) // it is needed once
+			_, err := w.apply("x_y", box(attrImport, "t-other"))
+			if provider.ClassOf(err) != provider.NeedsChange || !strings.Contains(err.Error(), `imported as "t-box"`) {
+				w.t.Errorf("the import of another object: %v", err)
+			}
 		},
 		"upgrade": func(w *toyWorld) {
 			w.does("created", "x_y", box())

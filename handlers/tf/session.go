@@ -73,7 +73,8 @@ func (s *session) live(r *record) (l *live, upgraded bool, err error) {
 	if err := r.check(s.meta, s.ty.Version); err != nil {
 		return nil, false, err
 	}
-	l = &live{private: r.Private, tainted: r.Tainted, doubtful: r.Doubtful, token: r.Token}
+	l = &live{private: r.Private, tainted: r.Tainted, doubtful: r.Doubtful, token: r.Token,
+		imported: r.Import}
 	upgraded = r.Version != s.ty.Version || r.Digest != s.program.installed.Digest
 	if !upgraded {
 		if l.state, err = s.ty.FromJSON(r.State); err != nil {
@@ -116,7 +117,7 @@ func (s *session) identity(r *record) (out wire.DynamicValue, err error) {
 func (s *session) record(l *live) (*record, error) {
 	r := &record{Provider: s.meta.provider.String(), Digest: s.program.installed.Digest,
 		Type: s.meta.theirs, Version: s.ty.Version, Private: l.private, Tainted: l.tainted,
-		Doubtful: l.doubtful, Token: l.token}
+		Doubtful: l.doubtful, Token: l.token, Import: l.imported}
 	var err error
 	if r.State, err = s.ty.JSON(l.state); err != nil {
 		return nil, broken(err)
