@@ -221,10 +221,10 @@ func TestAdoptOpenTofuEncrypted(t *testing.T) {
 	p.Reads("get")
 	p.applies(false)
 	p.prints(1, "provider adopt terraform.tfstate", `it is encrypted`, "`tofu state pull`", `name the file -`)
-	clear := p.Reads("state", "pull")
+	decrypted := p.Reads("state", "pull")
 	var out bytes.Buffer
 	cmd := p.command("provider", "adopt", "-")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(clear), &out, &out
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(decrypted), &out, &out
 	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "adopted 11 objects into adopted.yaml") {
 		t.Fatalf("%v: %s", err, &out)
 	}
