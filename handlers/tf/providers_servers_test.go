@@ -27,13 +27,7 @@ type running struct {
 
 func run(t *testing.T, program string, config map[string]any) *running {
 	t.Helper()
-	r := &running{t: t, pool: process.New(process.Options{}), target: process.Target{Program: program}}
-	t.Cleanup(r.pool.Close)
-	r.do(func(ctx context.Context, c *process.Call) ([]wire.Diagnostic, error) {
-		s, d, err := c.Schemas(ctx)
-		r.schemas = &s
-		return d, err
-	})
+	r := started(t, program)
 	ty := r.compiled(r.schemas.Provider)
 	v, err := ty.FromAttributes(config)
 	if err != nil {
@@ -41,6 +35,19 @@ func run(t *testing.T, program string, config map[string]any) *running {
 	}
 	r.target.Config = r.encode(ty, v)
 	r.target.Start = process.Configure("1.9.0", r.target.Config, true)
+	return r
+}
+
+// started returns a provider that is not configured.
+func started(t *testing.T, program string) *running {
+	t.Helper()
+	r := &running{t: t, pool: process.New(process.Options{}), target: process.Target{Program: program}}
+	t.Cleanup(r.pool.Close)
+	r.do(func(ctx context.Context, c *process.Call) ([]wire.Diagnostic, error) {
+		s, d, err := c.Schemas(ctx)
+		r.schemas = &s
+		return d, err
+	})
 	return r
 }
 

@@ -12,15 +12,26 @@ import (
 	"runtime"
 )
 
-// timeProvider is the module of a real Terraform provider, whose release its module path names.
-const timeProvider = "github.com/hashicorp/terraform-provider-time@v0.14.2"
+// The modules of real Terraform providers.
+const (
+	timeProvider      = "github.com/hashicorp/terraform-provider-time@v0.14.2"
+	openStackProvider = "github.com/terraform-provider-openstack/terraform-provider-openstack/v3@v3.4.0"
+)
 
 // InstallTimeProvider installs the Terraform provider "time", unless it is installed, and returns
 // the path of its program. The checksum database of Go modules verifies its sources.
 func InstallTimeProvider(ctx context.Context) (string, error) {
-	const name = "terraform-provider-time"
-	return built(name, []byte(timeProvider), func(dir string) *exec.Cmd {
-		cmd := exec.CommandContext(ctx, "go", "install", timeProvider)
+	return installProvider(ctx, "terraform-provider-time", timeProvider)
+}
+
+// InstallOpenStackProvider is InstallTimeProvider for the provider "openstack".
+func InstallOpenStackProvider(ctx context.Context) (string, error) {
+	return installProvider(ctx, "terraform-provider-openstack", openStackProvider)
+}
+
+func installProvider(ctx context.Context, name, module string) (string, error) {
+	return built(name, []byte(module), func(dir string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, "go", "install", module)
 		cmd.Env = append(os.Environ(), "GOBIN="+dir)
 		cmd.Dir = dir
 		return cmd

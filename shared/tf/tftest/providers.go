@@ -24,6 +24,17 @@ func Time(t testing.TB) string {
 	return path
 }
 
+// OpenStack returns the path of the provider "openstack", which is real, speaks version 5 and has more
+// than a hundred types. Without a cloud it can be asked for schemas, validations and plans.
+func OpenStack(t testing.TB) string {
+	t.Helper()
+	path, err := server.InstallOpenStackProvider(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // module builds a provider of shared/tf/testdata.
 func module(t testing.TB, name string) string {
 	t.Helper()
