@@ -213,6 +213,18 @@ func TestImport(t *testing.T) {
 	again.does("nothing", "fw_thing", box(attrImport, id)) // by the kept state
 }
 
+// TestOddTimeouts pins that the provider refuses a duration that is none before anything is made.
+func TestOddTimeouts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "sdk", tftest.SDK(t), nil)
+	_, err := w.apply("sdk_server", map[string]any{attrLabel: "web", "name": "web",
+		"timeouts": map[string]any{"create": "soon"}})
+	if provider.ClassOf(err) != provider.NeedsChange || !strings.Contains(err.Error(), "soon") ||
+		len(w.store.IDs()) > 0 {
+		t.Errorf("%v, made %v", err, w.store.IDs())
+	}
+}
+
 // TestUpgrade pins that states of former schemas are upgraded, and states of newer ones refused.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
