@@ -285,8 +285,14 @@ func TestSweep(t *testing.T) {
 	if _, err := h.SQS.PurgeQueue(t.Context(), &sqs.PurgeQueueInput{QueueUrl: &u}); err != nil {
 		t.Fatal(err)
 	}
+	dead := stack.Config.Prefix + "-dead.fifo" // AWS refuses a queue whose dead letters go nowhere
+	if _, err := h.SQS.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &dead,
+		Attributes: map[string]string{"FifoQueue": "true"}}); err != nil {
+		t.Fatal(err)
+	}
 	f := start(t, stack, "sweep")
-	for _, event := range []string{`{"time":"2026-05-01T12:00:00Z"}`, `{}`} {
+	// at 12:55 with the chores of each hour; without a time, with those that are due now
+	for _, event := range []string{`{"time":"2026-05-01T12:00:00Z"}`, `{"time":"2026-05-01T12:55:00Z"}`, `{}`} {
 		if a := f.invoke(event); !strings.HasSuffix(a.path, "/response") {
 			t.Fatalf("%+v", a)
 		}
