@@ -38,6 +38,9 @@ func lacked(m *model.Model, known map[string]string) map[resource.ID][]string {
 	out := map[resource.ID][]string{}
 	for i := range m.Resources {
 		r := &m.Resources[i]
+		if r.Purged {
+			continue // its handler finds the object without the value
+		}
 		for _, ref := range resource.References(r.Attributes) {
 			if f, is := ref.(resource.Fact); is {
 				name := deploy.AwaitedFact{Fact: f.Name, Of: f.Of}.String()

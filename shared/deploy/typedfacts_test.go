@@ -55,7 +55,10 @@ func (s *rack) put(r provider.Resource) (provider.Result, error) {
 }
 
 // Delete implements provider.Handler.
-func (*rack) Delete(*provider.Context, provider.DeleteRequest) (provider.Result, error) {
+func (s *rack) Delete(_ *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.things, req.Resource.ID)
 	return provider.Result{}, nil
 }
 

@@ -235,7 +235,7 @@ func resolveRow(
 	case misfit != "":
 		p.apply(row, step.ValueKnown{Problem: misfit, Missing: model.Missing(res.Attributes)})
 		return nil
-	case len(missing) > 0 && !row.Undefined():
+	case lacksValues(now) && !row.Undefined():
 		return nil
 	}
 	en, err := version.NewEntry(now, agent)

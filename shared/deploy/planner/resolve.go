@@ -14,6 +14,7 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
+	"southbound/shared/schema"
 )
 
 // intents is a model whose references have been resolved as far as they can be.
@@ -352,7 +353,8 @@ func (pl *Config) resolveValue(ctx context.Context, v any, known *values) (any, 
 }
 
 // resolveAttributes returns the attributes of r with resolved references, and the problems of their
-// values.
+// values. A resource that is to be purged needs no attributes but those by which its handler finds the
+// object, so it does not wait for others.
 func (pl *Config) resolveAttributes(
 	ctx context.Context,
 	r *resource.Resource,
@@ -372,6 +374,9 @@ func (pl *Config) resolveAttributes(
 		case resource.Parameter, resource.Fact, resource.Text:
 			resolved = coerce(t, name, resolved)
 		}
+		if r.Purged && !findsObject(t, name) && awaits(resolved) {
+			continue
+		}
 		out[name] = resolved
 	}
 	if t != nil && len(problems) == 0 {
@@ -383,6 +388,35 @@ func (pl *Config) resolveAttributes(
 		}
 	}
 	return out, problems
+}
+
+// findsObject reports whether a handler may find an object by an attribute.
+func findsObject(t *schema.Compiled, name string) bool {
+	if t == nil {
+		return true
+	}
+	a, known := t.Attribute(name)
+	return !known || a.Behaviour == schema.Namevar || a.Behaviour == schema.Parameter
+}
+
+// awaits reports whether a value lacks facts or secret outputs, and nothing else.
+func awaits(v any) bool {
+	lacks := false
+	for _, ref := range resource.References(v) {
+		if len(model.Missing(ref)) == 0 {
+			continue
+		}
+		if !resource.IsFollowed(ref) {
+			return false
+		}
+		lacks = true
+	}
+	return lacks
+}
+
+// lacksValues reports whether values of a resource are not known, or were left out because of that.
+func lacksValues(r *resource.Resource) bool {
+	return len(model.Missing(r.Attributes)) > 0 || len(r.Attributes) < len(r.Written().Attributes)
 }
 
 // valued returns a resource of a version with the values of its references, as far as they are known.

@@ -115,7 +115,8 @@ func (p *resolver) valueEntries(
 		return nil, nil
 	}
 	known, err := p.lookup(ctx, refs)
-	if err != nil || known.none() {
+	purges := slices.ContainsFunc(open, func(r *resource.Resource) bool { return r.Purged })
+	if err != nil || known.none() && !purges {
 		return out, err
 	}
 	known.pinned = true
@@ -157,18 +158,30 @@ func (r *releaser) resolve(ctx context.Context) error {
 	return err
 }
 
-// keepValues gives an entry that stays the values of its row, where the version has references.
+// keepValues gives an entry that stays the values of its row, where the version has references. So does
+// a purged resource whose description is the same: its facts may be gone with the purge.
 func (r *releaser) keepValues(en *version.Entry, agents map[string]resource.Agent) error {
 	row := r.rows[en.ID]
-	was, differs := r.before[en.ID] // if it does not differ, it only moves to another lane
-	if !r.stays[en.ID] || differs && was.Hash != en.Hash || !en.HasReferences() || !hasValues(row) {
+	if !en.HasReferences() || !hasValues(row) {
 		return nil
 	}
 	res, err := resource.Decode(en.Body)
 	if err != nil {
 		return fault.Wrap(fault.Damaged, "read version", err)
 	}
-	if len(model.Missing(res.Attributes)) == 0 {
+	was, differs := r.before[en.ID] // if it does not differ, it only moves to another lane
+	stays := r.stays[en.ID] && (!differs || was.Hash == en.Hash)
+	if !stays && res.Purged {
+		written, err := writtenOf(row, agents)
+		if err != nil {
+			return err
+		}
+		stays = written.Hash == en.Hash
+	}
+	if !stays {
+		return nil
+	}
+	if !lacksValues(res) {
 		return nil
 	}
 	had, err := resource.Decode(row.Body)

@@ -177,6 +177,9 @@ func openIn(r *run, c *content, id resource.ID) []any {
 	}
 	var out []any
 	for _, ref := range resource.References(it.res.Attributes) {
+		if it.res.Purged && resource.IsFollowed(ref) {
+			continue // its handler finds the object without the text
+		}
 		switch ref.(type) {
 		case resource.Parameter, resource.Fact:
 			if _, known := valueOf(r.state.read(env), ref); !known {

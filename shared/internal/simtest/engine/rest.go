@@ -147,6 +147,9 @@ func checkUndefined(r *run, row *state.Row) {
 	}
 	for _, ref := range resource.References(res.Written().Attributes) {
 		key := state.ParameterKey{}
+		if res.Purged && resource.IsFollowed(ref) {
+			continue // its handler finds the object without the text
+		}
 		switch f := ref.(type) {
 		case resource.Secret:
 			if o, is := f.Output(); is && e.kept[o.Of].Outputs == "" {
@@ -191,6 +194,9 @@ func unknownTo(r *run, id resource.ID) string {
 		case resource.Parameter:
 			key.Name = f.Name
 		case resource.Fact:
+			if it.res.Purged {
+				continue // its handler finds the object without the text
+			}
 			key.Name, key.Of = f.Key(), f.Of
 		default:
 			continue
@@ -206,6 +212,9 @@ func unknownTo(r *run, id resource.ID) string {
 // checkFact checks that a row has followed the fact to which its resource refers.
 func checkFact(r *run, row *state.Row, it *item) {
 	f, refers := factIn(it.res.Attributes["text"])
+	if it.res.Purged {
+		return // its handler finds the object without the text
+	}
 	e := r.state.read(env)
 	_, stored := e.parameters[state.ParameterKey{Name: f.Key(), Of: f.Of}]
 	_, known := valueOf(e, f)
