@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"southbound/shared/deploy/run"
@@ -29,6 +30,10 @@ type Draft struct {
 	Strict provider.Strictness
 }
 
+// draftFence gives the rows of a draft generations that are greater than all stored ones, as those of
+// an export are. A row is scheduled if its generation is greater than that of its last run.
+const draftFence = math.MaxInt64 >> 20
+
 // GetsRoom reports whether a leaving resource has to be gone before a resource can be as wanted.
 func (d *Draft) GetsRoom(id resource.ID) bool {
 	g := d.Graph
@@ -49,12 +54,11 @@ func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) 
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	// Tickets are not stored, so they only have to differ from 0.
 	p := &planning{
 		pl:      pl,
 		env:     stored,
 		was:     stored,
-		commits: commits{lease: state.Lease{Key: state.PlanKey, Fence: 1}},
+		commits: commits{lease: state.Lease{Key: state.PlanKey, Fence: draftFence}},
 		dry:     true,
 	}
 	p.reset()

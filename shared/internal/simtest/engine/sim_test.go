@@ -104,6 +104,19 @@ func TestOnceViolated(t *testing.T) {
 	}
 }
 
+// TestOnceInFocus pins seeds of a focus in which a plan once differed from its apply.
+func TestOnceInFocus(t *testing.T) {
+	t.Parallel()
+	for why, in := range map[string]struct {
+		focus string
+		seed  uint64
+	}{
+		"a plan of targets lacks a resource that the apply asks for facts": {"kept", 1402224},
+	} {
+		t.Run(why, func(t *testing.T) { holds(t, DrawFor(in.seed, FocusOf(in.focus))) })
+	}
+}
+
 // explain logs the shortest trace that is found.
 func explain(t *testing.T, p *Plan, m Mutant, check string) {
 	t.Helper()
