@@ -7,6 +7,33 @@ import (
 	"southbound/shared/deploy/state"
 )
 
+// TestPlanAppliedAgainForgetsNoValue applies a plan again after it has purged the resource of a fact.
+// The plan said nothing of the dependant, so the dependant keeps its value. A later export of the same
+// documents is a request of its own.
+func TestPlanAppliedAgainForgetsNoValue(t *testing.T) {
+	t.Parallel()
+	r := learning(t)
+	a := valued("a", "one")
+	a.PurgeOnDelete = true
+	r.release(a, valued("b", factOf("a")))
+	next := func() deploy.Export { return deploy.Export{Model: modelOf(valued("b", factOf("a")))} }
+	x := next()
+	x.Expect = author{rig: r}.preview(next(), false).State
+	r.export(x)
+	r.drain()
+	if _, there := r.w.things["a"]; there {
+		t.Fatal("a was not purged")
+	}
+	x = deploy.Export{Model: next().Model, Expect: x.Expect}
+	if out := r.export(x); out.Changed != 0 || out.Unchanged != 1 || out.New {
+		t.Errorf("the second apply of the plan: %+v", out)
+	}
+	r.drain()
+	r.want("b", state.StatusDeployed)
+	r.export(next())
+	r.want("b", state.StatusUndefined)
+}
+
 // TestTargetedPlanKnowsFactsLater compares a targeted plan with its apply, after several earlier
 // applies: the plan shows the resource that is asked for facts, as the apply schedules it.
 func TestTargetedPlanKnowsFactsLater(t *testing.T) {

@@ -154,9 +154,11 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 		}
 		return out, p.commit(ctx, scheduleStays)
 	}
-	diff, err := release(ctx, p.planning, next)
-	if err != nil {
-		return out, err
+	var diff released
+	if !p.isCarriedOut(x, next) {
+		if diff, err = release(ctx, p.planning, next); err != nil {
+			return out, err
+		}
 	}
 	f := forecast{rowEffects: rowEffects{pl: &p.pl.Config}, plan: p.planning, targets: p.targets}
 	if err := f.guard(ctx, x, next.fresh); err != nil {
@@ -171,6 +173,14 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 	out.Moved, out.Moves = p.moves.first()
 	out.Unchanged = v.Resources - diff.changed
 	return out, p.request(ctx, x)
+}
+
+// isCarriedOut reports whether the expected plan of an export was carried out, and nothing else was
+// exported or released since. The plan did not show the effects of values that were forgotten since,
+// such as facts of a resource that it purged.
+func (p *exporting) isCarriedOut(x Export, n next) bool {
+	return x.Expect != "" && x.Expect == p.was.Applied && !n.fresh && !p.mending &&
+		p.was.Released == n.version.Number
 }
 
 // maxLeft bounds how many orphaned resources are named.
