@@ -5,6 +5,8 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
 )
 
 // TestPlanAppliedAgainForgetsNoValue applies a plan again after it has purged the resource of a fact.
@@ -63,4 +65,45 @@ func TestTargetedPlanKnowsFactsLater(t *testing.T) {
 	r.export(next)
 	r.drain()
 	r.want("b", state.StatusDeployed)
+}
+
+// listing reports a list with the value of the thing as a fact; the list of "none" is empty.
+type listing struct{ handler }
+
+func (l listing) Facts(_ *provider.Context, req provider.ReadRequest) (map[string]any, error) {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	v := l.w.things[nameOf(req.Resource)]
+	if v == "none" {
+		return map[string]any{"list": []string{}}, nil
+	}
+	return map[string]any{"list": []string{v}}, nil
+}
+
+// TestDryRunKnowsPathsAfterDeploy makes a dry run of a resource with a path into a fact that leads
+// nowhere now. If a deploy changes the resource of the fact, the value is known after the deploy. A
+// parameter beside the fact, whose value the version does not have, changes nothing.
+func TestDryRunKnowsPathsAfterDeploy(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.e.Handlers["t::T"] = listing{handler{r.w}}
+	text := resource.Text{Parts: []any{resource.Parameter{Name: "p"}, "-",
+		resource.Fact{Name: "list/0", Of: id("a")}}}
+	r.release(valued("a", "none"), valued("b", text))
+	r.set("p", "one")
+	r.want("b", state.StatusUndefined)
+	is := func(want string) {
+		t.Helper()
+		d, err := r.e.DryRun(t.Context(), "e", 0)
+		if err != nil || len(d.Planned) != 2 {
+			t.Fatal(d, err)
+		}
+		if got := stepText(d.Planned[1]); got != want {
+			t.Errorf("a dry run: %q, want %q", got, want)
+		}
+	}
+	is(`b undefined (fact "list/0" of t::T[a,name=a]: "list" has no position 0: its length is 0; ` +
+		`write a position below its length, counted from 0)`)
+	r.w.things["a"] = "drift"
+	is("b create after list/0 of a")
 }

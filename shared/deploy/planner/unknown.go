@@ -83,8 +83,8 @@ type valuedEntry struct {
 	version.Entry
 	at    int  // its index among the entries of the version
 	lacks bool // it refers to a value that is still unknown
-	// misfit is the reason why the values do not let the resource run; then Entry has no values. ""
-	// means that they fit.
+	// misfit is the reason why the values of facts do not let the resource run; then Entry has none of
+	// them. "" means that they fit.
 	misfit string
 }
 
@@ -124,7 +124,9 @@ func (p *resolver) valueEntries(
 	for i, res := range open {
 		now, misfit := p.pl.valued(ctx, res, known)
 		if out[i].misfit = misfit; misfit != "" {
-			continue
+			if now, misfit = p.pl.valued(ctx, res, known.withoutFacts()); misfit != "" {
+				continue
+			}
 		}
 		out[i].lacks = len(model.Missing(now.Attributes)) > 0
 		if out[i].Entry, err = version.NewEntry(now, byName[now.Agent]); err != nil {
@@ -151,7 +153,6 @@ func (r *releaser) resolve(ctx context.Context) error {
 		en := &valued[i]
 		if en.misfit != "" {
 			r.misfits[en.ID] = en.misfit // it stays undefined until a value fits
-			continue
 		}
 		r.written[en.ID], r.after[en.at] = r.after[en.at].Hash, en.Entry
 	}
@@ -195,7 +196,7 @@ func (r *releaser) keepValues(en *version.Entry, agents map[string]resource.Agen
 }
 
 // WithValues returns the entries of a version with the values of parameters and facts that are known
-// now. misfits has the reasons of the resources whose values do not fit; these keep their references.
+// now. misfits has the reasons of the resources whose facts do not fit; these keep references to facts.
 func (pl *Planner) WithValues(
 	ctx context.Context, env string, entries []version.Entry, agents []resource.Agent,
 ) (out []version.Entry, misfits map[resource.ID]string, err error) {

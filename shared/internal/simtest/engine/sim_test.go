@@ -111,8 +111,9 @@ func TestOnceInFocus(t *testing.T) {
 		focus string
 		seed  uint64
 	}{
-		"a plan of targets lacks a resource that the apply asks for facts": {"kept", 1402224},
-		"a plan is applied again, and a fact is gone that it has purged":   {"waved", 1400933},
+		"a plan of targets lacks a resource that the apply asks for facts":      {"kept", 1402224},
+		"a plan is applied again, and a fact is gone that it has purged":        {"waved", 1400933},
+		"a deploy may make a path lead somewhere, and a parameter is beside it": {"facts", 1401515},
 	} {
 		t.Run(why, func(t *testing.T) { holds(t, DrawFor(in.seed, FocusOf(in.focus))) })
 	}
