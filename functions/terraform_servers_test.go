@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"southbound/shared/aws/home/hometest"
@@ -98,11 +100,38 @@ func (b *bridged) export(resources string, want ...string) {
 	b.sweep("none") // makes the queue
 }
 
+// serving starts a runner of the agent.
+func (b *bridged) serving() *exec.Cmd {
+	b.t.Helper()
+	cmd := exec.CommandContext(b.t.Context(), filepath.Join(bin, "southbound"), "agent", "run", "store",
+		"--environment", "prod", "--data", b.t.TempDir())
+	cmd.Env = slices.Concat(environment(b.stack.Config), b.environment("runner"), []string{providers(b.runner)})
+	if err := cmd.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	return cmd
+}
+
 // until has a runner serve the agent until so many resources have a status.
 func (b *bridged) until(status state.Status, n int) {
 	b.t.Helper()
 	b.run("store", string(status), func() bool { return counts(b.t, b.home)[status] == n },
 		providers(b.runner))
+}
+
+// killProviders kills the processes of the provider.
+func (b *bridged) killProviders() {
+	all, err := os.ReadDir("/proc")
+	if err != nil {
+		b.t.Error(err)
+	}
+	for _, d := range all {
+		program, err := os.Readlink(filepath.Join("/proc", d.Name(), "exe"))
+		if id, isProcess := strconv.Atoi(d.Name()); err == nil && isProcess == nil &&
+			strings.HasPrefix(program, b.runner+"/") {
+			_ = syscall.Kill(id, syscall.SIGKILL) // it may have ended
+		}
+	}
 }
 
 // revision returns the revision of the kept state of a resource; "": there is none.
@@ -124,7 +153,7 @@ func (b *bridged) revision(label string) string {
 
 // TestAgentRunTerraform pins that functions check and store resources of a provider by their declarations,
 // and that a runner with the provider serves them: from a project's clone to the purge, with a runner
-// that lacks the provider, and drift.
+// that lacks the provider, drift, and a provider that is killed during a create, with two runners.
 func TestAgentRunTerraform(t *testing.T) {
 	b := newBridged(t)
 	const thing = "  - {type: 'tf::fw::Thing', attributes: {label: "
@@ -161,9 +190,29 @@ func TestAgentRunTerraform(t *testing.T) {
 		return corrected && counts(t, b.home)[state.StatusDeployed] == 1
 	}, providers(b.runner))
 
-	b.export(thing + "one}, purged: true}\n")
+	b.store.Requests()
+	b.store.At(1, tftest.Hang)
+	b.export(one+thing+"two, name: box}}\n", `1 changed`)
+	other := b.serving()
+	go func() {
+		<-b.store.Hanging()
+		b.killProviders()
+	}()
+	b.until(state.StatusFailed, 1)
+	b.prints(b.clone, 0, "deploy --retry-failed --no-wait")
+	b.until(state.StatusBlocked, 1)
+	_ = other.Process.Signal(os.Interrupt)
+	_ = other.Wait() // its code is that of an interrupted command
+	if got := b.store.IDs(); len(got) != 2 {
+		t.Fatalf("the store has %v", got)
+	}
+	second := slices.DeleteFunc(b.store.IDs(), func(id string) bool { return id == made[0] })[0]
+	b.export(one + thing + "two, name: box, import: " + second + "}}\n")
+	b.until(state.StatusDeployed, 2)
+
+	b.export(thing + "one}, purged: true}\n" + thing + "two}, purged: true}\n")
 	b.run("store", "everything is purged", func() bool {
-		return len(b.store.IDs()) == 0 && b.revision("one") == ""
+		return len(b.store.IDs()) == 0 && b.revision("one") == "" && b.revision("two") == ""
 	}, providers(b.runner))
-	hometest.Until(t, "the purge is recorded", func() bool { return counts(t, b.home)[state.StatusDeployed] == 1 })
+	hometest.Until(t, "the purge is recorded", func() bool { return counts(t, b.home)[state.StatusDeployed] == 2 })
 }

@@ -30,10 +30,16 @@ type holding struct {
 	paused bool // the agent is paused or the environment halted, as of the last commit
 }
 
-// take takes the lane; Busy: another holder serves it.
+// take takes the lane; Busy: another holder serves it. The request is finished even if ctx ends
+// while the request is under way: a canceled request may already have taken the lane, and no
+// process would release it.
 func (l *holding) take(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return fault.Wrap(fault.Canceled, "", fault.Ended(ctx))
+	}
 	now := l.Clock.Now()
-	taken, err := l.State.Acquire(ctx, l.env, l.key, l.NewHolder(), now, now.Add(state.LeaseMargin))
+	taken, err := l.State.Acquire(context.WithoutCancel(ctx), l.env, l.key, l.NewHolder(), now,
+		now.Add(state.LeaseMargin))
 	l.lease = taken
 	return err
 }

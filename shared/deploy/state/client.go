@@ -66,15 +66,20 @@ func (c *Client) Acquire(ctx context.Context, env, key string, span time.Duratio
 // holder of a lease ends when the lease expires; a store may stay unavailable.
 const awayFor = time.Minute
 
-// AcquireUnless is Acquire that gives up, with false, when it is late.
+// AcquireUnless is Acquire that gives up, with false, when it is late. A request for the lease is
+// finished even if ctx ends while the request is under way: a canceled request may already have
+// taken the lease, and its caller would hold the lease without knowing it.
 func (c *Client) AcquireUnless(ctx context.Context, env, key string, span time.Duration,
 	late func() bool) (Lease, bool, error) {
 	pause := time.Millisecond
 	holder := c.NewHolder()
 	there := c.Clock.Now() // when the store last answered
 	for {
+		if ctx.Err() != nil {
+			return Lease{}, false, fault.Wrap(fault.Canceled, "take lease "+key, fault.Ended(ctx))
+		}
 		now := c.Clock.Now()
-		lease, err := c.State.Acquire(ctx, env, key, holder, now, now.Add(span))
+		lease, err := c.State.Acquire(context.WithoutCancel(ctx), env, key, holder, now, now.Add(span))
 		if err == nil {
 			return lease, true, nil
 		}
