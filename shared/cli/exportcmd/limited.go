@@ -19,7 +19,6 @@ func (e *Exporter) limited(
 		x.Limits = &deploy.Limits{Delete: f.allowDelete, Leave: -1}
 	}
 	if _, interactive := output.Terminal(e.Stdin); x.NoRelease || f.yes || !f.asks || !interactive {
-		x.LetGo = true
 		return e.Home.Export(ctx, e.Env, x, sent)
 	}
 	bound := x.Limits

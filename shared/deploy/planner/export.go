@@ -10,7 +10,6 @@ import (
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
-	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -65,10 +64,6 @@ type Export struct {
 	// Limits, when not nil, bounds the number of resources that may leave. An export that exceeds
 	// it is Refused, with the resources as problems, and nothing is done.
 	Limits *Limits
-	// LetGo means that the caller no longer needs the resources of the model. They are released
-	// once they are encoded, since there may be very many. An export that may be tried again with
-	// other terms (Expect, Limits) keeps them nevertheless.
-	LetGo bool
 }
 
 // Exported is the result of an export.
@@ -120,12 +115,9 @@ func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, 
 	if err != nil {
 		return out, err
 	}
-	var gone []version.Entry // the resources that were released from memory
 	store := func(mending bool) error {
 		return pl.planMending(ctx, env, mending, func(p *planning) (err error) {
-			e := &exporting{planning: p}
-			out, err = e.export(ctx, x)
-			gone = e.gone
+			out, err = (&exporting{planning: p}).export(ctx, x)
 			return err
 		})
 	}
@@ -135,9 +127,7 @@ func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, 
 	}
 	if err = store(mending); state.Unreadable(err) && !mending {
 		x.Model.Fingerprint = "" // its parameters have been replaced by values by now
-		if err = getBack(x.Model, gone); err == nil {
-			err = store(true)
-		}
+		err = store(true)
 	}
 	out.FilesUploaded = uploaded
 	return out, err

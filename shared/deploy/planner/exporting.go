@@ -30,12 +30,11 @@ type next struct {
 // exporting is the part of an export that is serialised with other exports.
 type exporting struct {
 	*planning
-	targets *targets        // the resources that the export selects; nil: all
-	gone    []version.Entry // the resources of the model, if they were released from memory
-	all     bool            // the caller needs all entries of the version
-	check   bool            // the caller needs only the problems, and no version
-	places  version.Places  // of the resources of the export
-	since   bool            // the export has only the changes since the last one
+	targets *targets       // the resources that the export selects; nil: all
+	all     bool           // the caller needs all entries of the version
+	check   bool           // the caller needs only the problems, and no version
+	places  version.Places // of the resources of the export
+	since   bool           // the export has only the changes since the last one
 }
 
 // next builds the version that results from an export, and stores nothing.
@@ -69,18 +68,11 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	if x.Settings != nil && (x.Target.Empty() || p.env.Released == 0) {
 		p.env.Settings = *x.Settings
 	}
-	sets := setsOf(set.resources)
-	if x.LetGo && e.base.Number == 0 && !x.Partial && x.Target.Empty() && !p.dry && x.Expect == "" &&
-		x.Limits == nil {
-		p.gone, set.resources = set.entries, nil
-		clear(x.Model.Resources) // the caller may hold the list
-		x.Model.Resources, x.Model.Where, x.Model.WhereAgent = nil, nil, nil
-	}
 	blobs, sums := version.Chunks(set.entries, p.pl.ChunkSize)
 	v := state.Version{Number: p.env.Last + 1, At: p.pl.Clock.Now(), Resources: len(set.entries),
 		Digest: version.Digest(version.SumsDigest(sums), set.agents), Agents: set.agents,
-		Sets: sets, Base: e.base.Number,
-		Pack: p.pl.Pack, Files: set.files, Origin: x.Origin}
+		Sets: setsOf(set.resources), Base: e.base.Number, Pack: p.pl.Pack, Files: set.files,
+		Origin: x.Origin}
 	for _, b := range blobs {
 		v.Chunks = append(v.Chunks, b.Hash)
 	}
@@ -99,18 +91,6 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 			sums, p.pl.Contents.Get(last.Digest))
 	}
 	return out, nil
-}
-
-// getBack restores the resources of a model that were released from memory.
-func getBack(m *model.Model, gone []version.Entry) error {
-	if len(gone) == 0 {
-		return nil
-	}
-	resources, err := version.DecodeAll(gone)
-	for _, r := range resources {
-		m.Resources = append(m.Resources, *r)
-	}
-	return err
 }
 
 // export does the part of an export that is serialised with other exports.
