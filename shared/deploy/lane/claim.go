@@ -78,8 +78,9 @@ type claim struct {
 	told       bool      // its facts were stored before it acted
 	result     *step.Result
 	ended      step.Finished
-	wrote      state.Row // the row as the result leaves it
-	effects    []step.Effect
+	// wrote is the row as the result leaves it. The lane keeps it longer than the claim.
+	wrote   *state.Row
+	effects []step.Effect
 }
 
 // decode reads the intent of the row. If that fails, the run itself reports the error.

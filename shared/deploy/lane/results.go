@@ -120,7 +120,7 @@ func (r *recording) first(ctx context.Context) state.Commit {
 		if r.waving && cl.asItWas() {
 			continue
 		}
-		c.Rows = append(c.Rows, cl.wrote)
+		c.Rows = append(c.Rows, *cl.wrote)
 		c.AddOutbox = append(c.AddOutbox, r.entries(cl, cl.effects)...)
 		c.Parameters = append(c.Parameters, factsOf(cl.row.ID, cl.result.Facts, cl.result.Finished)...)
 	}
@@ -241,7 +241,7 @@ func (r *recording) resolveConflicts(
 		if !row.Same(now) {
 			c.Rows = append(c.Rows, row)
 		}
-		of := &claim{row: now, node: cl.node, result: cl.result, wrote: row, waved: cl.waved}
+		of := &claim{row: now, node: cl.node, result: cl.result, wrote: &row, waved: cl.waved}
 		if i := slices.IndexFunc(effects, isStale); i >= 0 {
 			of, follows = cl, void(follows, now.ID)
 			if effects[i] == (step.Stale{}) {

@@ -31,7 +31,6 @@ func (b *batch) work(ctx context.Context) error {
 	b.putBack(rest)
 	b.out.Ran += len(b.done)
 	err := b.record(ctx)
-	b.letGo()
 	if b.Ran != nil {
 		b.Ran(len(b.done))
 	}
@@ -157,27 +156,16 @@ func (b *batch) finish(c *claim) {
 	if c.ended.Retries() {
 		c.ended.Jitter = b.Jitter()
 	}
-	c.wrote, c.effects = step.Next(*c.row, c.ended)
+	row, effects := step.Next(*c.row, c.ended)
+	c.wrote, c.effects = &row, effects
 	if c.node < 0 {
 		return
 	}
 	if c.result.Outcome == state.StatusDeploying {
-		*c.row = c.wrote // record raises its revision once it is written
+		*c.row = row // record raises its revision once it is written
 		b.later = append(b.later, c.node)
 		return
 	}
-	b.rows[c.node] = &c.wrote
+	b.rows[c.node] = c.wrote
 	b.clear(c.node)
-}
-
-// letGo copies rows as they were written to where they were read, so that b.rows no longer points
-// into claims. A claim holds other data of its run, which is several times as large and would stay
-// in memory as long as the lane runs.
-func (b *batch) letGo() {
-	for _, c := range b.done {
-		if c.node >= 0 && b.rows.of(c.node) == &c.wrote {
-			*c.row = c.wrote
-			b.rows[c.node] = c.row
-		}
-	}
 }
