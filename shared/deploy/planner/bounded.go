@@ -238,41 +238,22 @@ func (s *bounded) files(now *version.Contents) []string {
 	return out
 }
 
-// chunks applies the differences to the chunks of a version. It returns the sums of all chunks and
+// chunks applies the difference to the chunks of a version. It returns the sums of all chunks and
 // the files of the changed ones.
 func (s *bounded) chunks(
 	ctx context.Context, v *state.Version, d *delta,
 ) ([][sha256.Size]byte, []state.Blob, error) {
-	put, gone := map[int][]version.Entry{}, map[int][]resource.ID{}
-	for i := range d.after {
-		b := version.ChunkOf(d.after[i].ID, len(v.Chunks))
-		put[b] = append(put[b], d.after[i])
-	}
+	var gone []resource.ID
 	for id := range d.before {
-		if b := version.ChunkOf(id, len(v.Chunks)); s.now[id] == nil {
-			gone[b] = append(gone[b], id)
+		if s.now[id] == nil {
+			gone = append(gone, id)
 		}
 	}
 	sums, err := s.sums(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	var blobs []state.Blob
-	for b := range v.Chunks {
-		if len(put[b])+len(gone[b]) == 0 {
-			continue
-		}
-		lines, err := s.chunk(ctx, b)
-		if err != nil {
-			return nil, nil, err
-		}
-		text, err := lines.Edit(gone[b], put[b])
-		if err != nil {
-			return nil, nil, err
-		}
-		sums[b] = sha256.Sum256(text)
-		blob := version.ChunkFile(text)
-		v.Chunks[b], blobs = blob.Hash, append(blobs, blob)
-	}
-	return sums, blobs, nil
+	blobs, err := version.EditChunks(v.Chunks, sums, gone, d.after,
+		func(b int) (*version.Lines, error) { return s.chunk(ctx, b) })
+	return sums, blobs, err
 }

@@ -73,7 +73,7 @@ func rebuild(ctx context.Context, pl *Config, stored state.Env) error {
 	var blobs []state.Blob
 	for i, entries := range lost {
 		slices.SortFunc(entries, func(a, b version.Entry) int { return cmp.Compare(a.ID, b.ID) })
-		if blob := version.ChunkFile(version.ChunkText(entries)); blob.Hash == v.Chunks[i] {
+		if blob := version.Chunk(entries); blob.Hash == v.Chunks[i] {
 			blobs = append(blobs, blob)
 		}
 	}

@@ -52,8 +52,7 @@ func Chunks(entries []Entry, size int) ([]state.Blob, [][sha256.Size]byte) {
 	blobs := make([]state.Blob, of)
 	sums := make([][sha256.Size]byte, of)
 	parallel.For(of, func(i int) {
-		text := textOf(parts[i])
-		sums[i], blobs[i] = sha256.Sum256(text), ChunkFile(text)
+		blobs[i], sums[i] = encodeChunk(textOf(parts[i]))
 	})
 	return blobs, sums
 }
@@ -72,17 +71,50 @@ func textOf(entries []*Entry) []byte {
 	return b.Bytes()
 }
 
-// ChunkText returns the text of a chunk with entries, which are sorted by id.
-func ChunkText(entries []Entry) []byte {
-	each := make([]*Entry, len(entries))
-	for i := range entries {
-		each[i] = &entries[i]
-	}
-	return textOf(each)
+// Chunk returns the file of a chunk with entries, which are sorted by id.
+func Chunk(entries []Entry) state.Blob {
+	blobs, _ := Chunks(entries, len(entries)+1)
+	return blobs[0]
 }
 
-// ChunkFile returns the file of a chunk with this text.
-func ChunkFile(text []byte) state.Blob { return FileOf(compress(text)) }
+// encodeChunk returns the file of a chunk, and the sum of its text.
+func encodeChunk(text []byte) (state.Blob, [sha256.Size]byte) {
+	return FileOf(compress(text)), sha256.Sum256(text)
+}
+
+// EditChunks applies an edit to a version: it removes the resources of gone, and puts new entries and
+// replacements of entries with the same ids. It replaces the hashes of the chunks that change and the
+// sums of their texts, and returns their files. read returns the lines of a chunk.
+func EditChunks(hashes []string, sums [][sha256.Size]byte, gone []resource.ID, put []Entry,
+	read func(chunk int) (*Lines, error)) ([]state.Blob, error) {
+	gones, puts := map[int][]resource.ID{}, map[int][]Entry{}
+	for _, id := range gone {
+		b := ChunkOf(id, len(hashes))
+		gones[b] = append(gones[b], id)
+	}
+	for i := range put {
+		b := ChunkOf(put[i].ID, len(hashes))
+		puts[b] = append(puts[b], put[i])
+	}
+	var blobs []state.Blob
+	for b := range hashes {
+		if len(gones[b])+len(puts[b]) == 0 {
+			continue
+		}
+		lines, err := read(b)
+		if err != nil {
+			return nil, err
+		}
+		text, err := lines.edit(gones[b], puts[b])
+		if err != nil {
+			return nil, err
+		}
+		var blob state.Blob
+		blob, sums[b] = encodeChunk(text)
+		hashes[b], blobs = blob.Hash, append(blobs, blob)
+	}
+	return blobs, nil
+}
 
 // SumsDigest returns the digest of all chunks of a version, given the sums of their texts.
 func SumsDigest(sums [][sha256.Size]byte) string {

@@ -51,9 +51,9 @@ func (l *Lines) search(id resource.ID) (at int, found bool, err error) {
 	return at, found, err
 }
 
-// Edit returns the text of the chunk without the resources of gone, and with put: new entries, and
+// edit returns the text of the chunk without the resources of gone, and with put: new entries, and
 // replacements of entries with the same ids.
-func (l *Lines) Edit(gone []resource.ID, put []Entry) ([]byte, error) {
+func (l *Lines) edit(gone []resource.ID, put []Entry) ([]byte, error) {
 	all := slices.Clone(put)
 	for _, id := range gone {
 		all = append(all, Entry{ID: id})

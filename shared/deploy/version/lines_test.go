@@ -25,6 +25,14 @@ func entriesOf(t *testing.T, numbers ...int) []Entry {
 	return entries
 }
 
+func textOfAll(entries []Entry) []byte {
+	each := make([]*Entry, len(entries))
+	for i := range entries {
+		each[i] = &entries[i]
+	}
+	return textOf(each)
+}
+
 func idsOf(entries []Entry) []resource.ID {
 	var out []resource.ID
 	for i := range entries {
@@ -46,7 +54,7 @@ func TestLinesOfSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := LinesOf(ChunkText(entries), "hash")
+	l := LinesOf(textOfAll(entries), "hash")
 	for set, want := range map[string]int{"a": 2, `a"b`: 1, "ä\n": 1, `"set":"a"`: 1, "b": 0} {
 		got, resources, err := l.OfSet(set)
 		if err != nil || len(got) != want || len(resources) != want {
@@ -61,7 +69,7 @@ func TestLines(t *testing.T) {
 	numbers := []int{2, 3, 5, 8, 13, 21, 34}
 	for n := range len(numbers) + 1 {
 		has := entriesOf(t, numbers[:n]...)
-		l := LinesOf(ChunkText(has), "hash")
+		l := LinesOf(textOfAll(has), "hash")
 		for i := range 36 {
 			want := slices.Contains(numbers[:n], i)
 			en, err := l.Find(entriesOf(t, i)[0].ID)
@@ -70,17 +78,17 @@ func TestLines(t *testing.T) {
 			}
 		}
 		for _, more := range [][]int{{1}, {4, 9}, {40, 6, 7}, {}} {
-			got, err := l.Edit(nil, entriesOf(t, more...))
-			want := ChunkText(entriesOf(t, append(slices.Clone(numbers[:n]), more...)...))
+			got, err := l.edit(nil, entriesOf(t, more...))
+			want := textOfAll(entriesOf(t, append(slices.Clone(numbers[:n]), more...)...))
 			if err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%v and %v: %v\n%s", numbers[:n], more, err, got)
 			}
-			got, err = LinesOf(got, "hash").Edit(idsOf(entriesOf(t, append(more, 50)...)), nil)
-			if err != nil || !bytes.Equal(got, ChunkText(has)) {
+			got, err = LinesOf(got, "hash").edit(idsOf(entriesOf(t, append(more, 50)...)), nil)
+			if err != nil || !bytes.Equal(got, textOfAll(has)) {
 				t.Errorf("%v and %v, without these: %v\n%s", numbers[:n], more, err, got)
 			}
-			got, err = l.Edit(idsOf(has[:n/2]), has[n/2:])
-			if err != nil || !bytes.Equal(got, ChunkText(has[n/2:])) {
+			got, err = l.edit(idsOf(has[:n/2]), has[n/2:])
+			if err != nil || !bytes.Equal(got, textOfAll(has[n/2:])) {
 				t.Errorf("half of %v, written again: %v\n%s", numbers[:n], err, got)
 			}
 		}
@@ -89,7 +97,7 @@ func TestLines(t *testing.T) {
 	if _, err := l.Find("t::T[a,n=1]"); !fault.Is(err, fault.Damaged) {
 		t.Errorf("a line that is no resource: %v", err)
 	}
-	if _, err := l.Edit(nil, entriesOf(t, 1)); !fault.Is(err, fault.Damaged) {
+	if _, err := l.edit(nil, entriesOf(t, 1)); !fault.Is(err, fault.Damaged) {
 		t.Errorf("a line that is no resource: %v", err)
 	}
 }
