@@ -180,7 +180,7 @@ func TestWriteOnlyVersion(t *testing.T) {
 		c := *k.session
 		c.ctx = k.host.Context(t.Context(), provider.Options{ID: "r",
 			Stored: &resource.Resource{Attributes: stored}})
-		return c.witnessed(resolved)
+		return c.withVersions(resolved)
 	}
 	secret := func(version string) map[string]any {
 		return map[string]any{"name": "n",

@@ -47,7 +47,7 @@ func (b *bridge) open(ctx *provider.Context, m *meta, r provider.Resource) (*ses
 
 // config returns the configuration of a resource.
 func (s *session) config(r provider.Resource) (cty.Value, error) {
-	v, err := s.ty.FromAttributes(s.witnessed(s.meta.configured(r.Attributes)))
+	v, err := s.ty.FromAttributes(s.withVersions(s.meta.configured(r.Attributes)))
 	switch {
 	case err != nil:
 		return cty.NilVal, s.meta.invalid(err)
