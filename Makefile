@@ -7,7 +7,7 @@ GOFLAGS ?= -trimpath -ldflags=-s -gcflags=all=-dwarf=false
 export GOFLAGS
 COMPILE := GOGC=400 $(GO)
 
-.PHONY: help build assets console-demo vscode install uninstall quickstart test test-fast e2e verify docs sim sim-services sim-aws sim-mutants fuzz-api bench bench-models bench-orders bench-lists bench-console bench-peers bench-aws local local-down deploy variables destroy clean
+.PHONY: help build assets console-demo vscode install uninstall quickstart test test-fast e2e verify docs sim sim-services sim-mutants fuzz-api bench bench-models bench-orders bench-lists bench-console bench-peers bench-aws local local-down deploy variables destroy clean
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -83,9 +83,6 @@ sim: ## N= seeds of the simulator
 
 sim-services: ## N= seeds of the simulator of services
 	$(GO) test ./shared/internal/simtest/services -run TestLong -seeds $(N) -timeout 24h -v
-
-sim-aws: ## N= seeds of the simulator of the state on AWS
-	$(GO) test ./shared/internal/simtest/aws -run TestLong -seeds $(N) -timeout 24h -v
 
 sim-mutants: ## look for each fault that is built into the simulators from several first seeds; the test looks for some from one
 	$(GO) test ./shared/internal/simtest/engine ./shared/internal/simtest/services -run Mutants -every -timeout 24h -v

@@ -47,8 +47,7 @@ func TestFunction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	records, err := dynamo.New(dynamo.Config{API: api, Table: name,
-		Objects: bucket.NewObjects(objects, name), Log: store})
+	records, err := dynamo.New(dynamo.Config{API: api, Table: name, Log: store})
 	if err != nil {
 		t.Fatal(err)
 	}

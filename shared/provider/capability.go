@@ -58,7 +58,7 @@ type Keeper interface {
 }
 
 // MaxKept is the size in bytes of the state that a handler may keep of one resource.
-const MaxKept = 4 << 20
+const MaxKept = 2 << 20
 
 // KeptShower is a Keeper whose states people may see, without their secrets.
 type KeptShower interface {

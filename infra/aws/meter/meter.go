@@ -68,8 +68,42 @@ func (m *Meter) call(
 		c.WCU += w
 		c.RCU += r
 	}
+	if in, is := in.Parameters.(*dynamodb.TransactWriteItemsInput); is {
+		c.WCU = unitsOf(in)
+	}
 	m.count(name(ctx), c)
 	return out, meta, err
+}
+
+// unitsOf returns the write units of a transaction as DynamoDB counts them: the size of each item
+// is rounded up, and counts twice. DynamoDB Local rounds the sum. A removed item counts as one unit.
+func unitsOf(in *dynamodb.TransactWriteItemsInput) float64 {
+	const unit = 1024
+	units := 0
+	for _, w := range in.TransactItems {
+		size := 1
+		if w.Put != nil {
+			size = max(size, sizeOf(w.Put.Item))
+		}
+		units += 2 * ((size + unit - 1) / unit)
+	}
+	return float64(units)
+}
+
+func sizeOf(item map[string]types.AttributeValue) int {
+	n := 0
+	for name, v := range item {
+		n += len(name)
+		switch v := v.(type) {
+		case *types.AttributeValueMemberS:
+			n += len(v.Value)
+		case *types.AttributeValueMemberB:
+			n += len(v.Value)
+		default:
+			n += 8
+		}
+	}
+	return n
 }
 
 func (m *Meter) attempt(

@@ -248,7 +248,7 @@ func answer(req *http.Request, status int, body string) *http.Response {
 		Body:   io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
 }
 
-// Objects stores objects in memory. It implements dynamo.Objects.
+// Objects stores objects in memory. Package logs uses them for its tests.
 type Objects struct {
 	mu   sync.Mutex
 	data map[string][]byte
@@ -256,7 +256,7 @@ type Objects struct {
 	Puts, Gets int
 }
 
-// Put implements dynamo.Objects.
+// Put stores an object.
 func (o *Objects) Put(_ context.Context, name string, data []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -268,7 +268,7 @@ func (o *Objects) Put(_ context.Context, name string, data []byte) error {
 	return nil
 }
 
-// Get implements dynamo.Objects.
+// Get returns an object.
 func (o *Objects) Get(_ context.Context, name string) ([]byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -280,7 +280,7 @@ func (o *Objects) Get(_ context.Context, name string) ([]byte, error) {
 	return bytes.Clone(data), nil
 }
 
-// Delete implements dynamo.Objects.
+// Delete removes objects.
 func (o *Objects) Delete(_ context.Context, names ...string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -290,7 +290,7 @@ func (o *Objects) Delete(_ context.Context, names ...string) error {
 	return nil
 }
 
-// List implements dynamo.Objects. All objects have the zero time.
+// List calls f for each object. All objects have the zero time.
 func (o *Objects) List(_ context.Context, f func(name string, stored time.Time) error) error {
 	o.mu.Lock()
 	names := slices.Collect(maps.Keys(o.data))

@@ -14,17 +14,11 @@ import (
 	"southbound/shared/aws/awserr"
 )
 
-// Objects stores objects of the state, or of the log, under a prefix. It implements Objects of the
-// packages dynamo and logs.
+// Objects stores objects of the log under a prefix. It implements logs.Objects.
 type Objects struct {
 	api    API
 	bucket string
 	prefix string
-}
-
-// NewObjects returns the objects of the state in a bucket, under state/. The bucket has to exist.
-func NewObjects(api API, bucket string) *Objects {
-	return &Objects{api: api, bucket: bucket, prefix: "state/"}
 }
 
 // NewLogObjects returns the objects of the log in a bucket, under logs/. The bucket has to exist.
@@ -32,15 +26,15 @@ func NewLogObjects(api API, bucket string) *Objects {
 	return &Objects{api: api, bucket: bucket, prefix: "logs/"}
 }
 
-// Put implements dynamo.Objects.
+// Put implements logs.Objects.
 func (o *Objects) Put(ctx context.Context, name string, data []byte) error {
 	_, err := o.api.PutObject(ctx,
 		&s3.PutObjectInput{Bucket: &o.bucket, Key: aws.String(o.prefix + name),
 			Body: bytes.NewReader(data)})
-	return awserr.Fault("write state", err)
+	return awserr.Fault("write log", err)
 }
 
-// Get implements dynamo.Objects.
+// Get implements logs.Objects.
 func (o *Objects) Get(ctx context.Context, name string) ([]byte, error) {
 	return o.get(ctx, name, nil)
 }
@@ -55,25 +49,20 @@ func (o *Objects) get(ctx context.Context, name string, part *string) ([]byte, e
 	res, err := o.api.GetObject(ctx,
 		&s3.GetObjectInput{Bucket: &o.bucket, Key: aws.String(o.prefix + name), Range: part})
 	if err != nil {
-		return nil, awserr.Fault("read state", err)
+		return nil, awserr.Fault("read log", err)
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)
-	return data, awserr.Fault("read state", err)
+	return data, awserr.Fault("read log", err)
 }
 
-// Delete implements dynamo.Objects.
+// Delete implements logs.Objects.
 func (o *Objects) Delete(ctx context.Context, names ...string) error {
 	keys := make([]string, len(names))
 	for i, n := range names {
 		keys[i] = o.prefix + n
 	}
 	return deleteKeys(ctx, o.api, o.bucket, keys)
-}
-
-// List implements dynamo.Objects.
-func (o *Objects) List(ctx context.Context, f func(name string, stored time.Time) error) error {
-	return o.ListPrefix(ctx, "", f)
 }
 
 // ListPrefix calls f for every object whose name begins with begin, in order of name, until f

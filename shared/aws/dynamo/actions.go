@@ -2,175 +2,267 @@ package dynamo
 
 import (
 	"context"
-	"slices"
-	"sync"
+	"encoding/json"
+	"strings"
 	"time"
 
 	"southbound/shared/aws/attributevalue"
 	"southbound/shared/deploy/state"
-	"southbound/shared/fault"
 )
 
-// actions finds and removes actions, in lanes and in the log. It also returns the actions that are
-// not in the log yet.
-type actions struct{ *reader }
-
-// Actions implements state.State. It reads the cursors, then the committed actions that are not in
-// the log, then the log. In this order an action that is moved to the log concurrently is found in
-// the log.
-func (s *actions) Actions(
-	ctx context.Context,
-	env string,
-	q state.ActionQuery,
-) ([]state.Action, error) {
-	const tries = 5
-	for try := 1; ; try++ {
-		out, err := s.actions(ctx, env, q)
-		if fault.Is(err, fault.NotFound) && try < tries { // a piece was removed during the read
-			continue
-		}
-		return out, err
-	}
+// actions finds and removes actions that the log does not have yet, and returns them for the log.
+type actions struct {
+	*store
+	log Log // Config.Log
 }
 
-func (s *actions) actions(
-	ctx context.Context,
-	env string,
-	q state.ActionQuery,
+// acted is the content of an item of actions: those of one transaction, with its changes of
+// parameters and facts.
+type acted struct {
+	Actions    []state.Action    `json:"a,omitempty"`
+	Parameters []ParameterChange `json:"p,omitempty"`
+}
+
+// ParameterChange is a parameter or fact that was written or, if Gone is set, removed at Updated.
+type ParameterChange = state.ParameterChange
+
+// maxAction is the size in bytes of the largest stored action, as JSON.
+const maxAction = 2 << 20
+
+// fitted returns an action that fits in a transaction. A larger action loses its changes, and then
+// its last messages.
+func fitted(a *state.Action) *state.Action {
+	out := *a
+	for sizeOf(&out) > maxAction {
+		if out.Changes == nil && len(out.Messages) == 0 {
+			out.Reason = strings.ToValidUTF8(out.Reason[:min(len(out.Reason), maxAction/2)], "")
+			break
+		}
+		if out.Changes == nil {
+			out.Messages = out.Messages[:len(out.Messages)/2]
+		}
+		out.Changes = nil
+	}
+	return &out
+}
+
+func sizeOf(a *state.Action) int {
+	size := len(a.Reason)
+	for i := range a.Messages {
+		size += len(a.Messages[i].Msg)
+	}
+	if size < maxAction/2 && len(a.Changes) == 0 { // most actions
+		return size
+	}
+	raw, err := json.Marshal(a)
+	if err != nil {
+		return 0 // the write returns the error
+	}
+	return len(raw)
+}
+
+// committed reads the items of actions of some guards, or of all if none is given, and calls f for
+// each, in order of their writes under each guard, until f returns false.
+func (s *actions) committed(
+	ctx context.Context, env string, guards []string, f func(i item, a *acted) bool,
+) error {
+	const few = 3 // more are read with all
+	begins := guards
+	if len(guards) == 0 || len(guards) > few {
+		begins = []string{""}
+	}
+	wanted := func(sort string) bool {
+		at := strings.LastIndexByte(sort, '/')
+		for _, g := range guards {
+			if at >= 0 && sort[:at] == g {
+				return true
+			}
+		}
+		return len(guards) == 0
+	}
+	for _, begin := range begins {
+		if begin != "" {
+			begin += "/"
+		}
+		list, err := s.list(ctx, actionPart(env), begin)
+		if err != nil {
+			return err
+		}
+		for _, i := range list {
+			if !wanted(keyOf(i).sort) {
+				continue
+			}
+			a := &acted{}
+			if err := s.readJSON(i, a); err != nil {
+				return err
+			}
+			if !f(i, a) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// Actions implements state.State. It reads the committed actions before the log. In this order an
+// action that is moved to the log concurrently is found in the log.
+func (s *actions) Actions(
+	ctx context.Context, env string, q state.ActionQuery,
 ) ([]state.Action, error) {
 	h, err := s.readHead(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	f := &finder{s: s, env: env, q: q, horizon: h.horizon, found: state.ActionSet{}}
-	if f.at, err = s.cursors(ctx, env); err != nil {
-		return nil, err
-	}
-	if err := f.committed(ctx); err != nil {
+	found := state.ActionSet{}
+	if err := s.committed(ctx, env, nil, func(_ item, c *acted) bool {
+		for i := range c.Actions {
+			if a := &c.Actions[i]; !a.Finished.Before(h.Horizon) && q.Selects(a) {
+				found.Take(a)
+			}
+		}
+		return true
+	}); err != nil {
 		return nil, err
 	}
 	if s.log != nil {
-		logged, err := s.log.Actions(ctx, env, q, h.horizon)
+		logged, err := s.log.Actions(ctx, env, q, h.Horizon)
 		if err != nil {
 			return nil, err
 		}
 		for i := range logged {
-			f.take(&logged[i])
+			found.Take(&logged[i])
 		}
 	}
-	return f.found.Newest(q.Limit), nil
+	return found.Newest(q.Limit), nil
 }
 
-// finder collects matching actions.
-type finder struct {
-	s       *actions
-	env     string
-	q       state.ActionQuery
-	horizon time.Time
-	at      map[string]int64 // cursors, by key of the tablet
-
-	mu    sync.Mutex
-	found state.ActionSet
+// DropActions implements state.State. It raises the horizon, which hides all actions that finished
+// earlier. Without a log it also removes the items that hold only such actions. Logged actions
+// expire in the log.
+func (s *actions) DropActions(ctx context.Context, env string, before time.Time) (int, error) {
+	was, err := s.readHead(ctx, env)
+	if err != nil || was.seq == 0 && before.IsZero() || !before.After(was.Horizon) {
+		return 0, err
+	}
+	ids := map[string]bool{}
+	var gone []key
+	if err := s.committed(ctx, env, nil, func(i item, c *acted) bool {
+		old := s.log == nil
+		for n := range c.Actions {
+			switch a := &c.Actions[n]; {
+			case !a.Finished.Before(before):
+				old = false
+			case !a.Finished.Before(was.Horizon):
+				ids[a.ID] = true
+			}
+		}
+		if old {
+			gone = append(append(gone, keyOf(i)), parts(i)...)
+		}
+		return true
+	}); err != nil {
+		return 0, err
+	}
+	if s.log != nil {
+		logged, err := s.log.Ended(ctx, env, was.Horizon, before)
+		if err != nil {
+			return 0, err
+		}
+		for id := range logged {
+			ids[id] = true
+		}
+	}
+	if len(ids) > 0 {
+		if _, err := s.changeHead(ctx, env, func(h *head) error {
+			if before.After(h.Horizon) {
+				h.Horizon = before
+			}
+			return nil
+		}); err != nil {
+			return 0, err
+		}
+	}
+	if s.log != nil {
+		if err := s.log.Expire(ctx, env); err != nil {
+			return 0, err
+		}
+	}
+	return len(ids), s.deleteMany(ctx, gone)
 }
 
-func (f *finder) take(a *state.Action) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.found.Take(a)
+// Unlogged holds committed actions and parameters that are not in the log.
+type Unlogged struct {
+	Env        string
+	Keep       time.Duration // how long actions are retained in this environment
+	Actions    []state.Action
+	Parameters []ParameterChange
+	// Name identifies the commits: it is the same for the same commits.
+	Name string
+	// More is set if there is more than the limit allowed.
+	More  bool
+	items []item
 }
 
-// committed searches the actions behind the cursors, in tails and pages.
-func (f *finder) committed(ctx context.Context) error {
-	recs, err := f.s.readRecords(ctx, f.env)
+// maxBytes limits the compressed bytes of one call of Unlogged, approximately. Log lines take some
+// ten times that space in memory.
+const maxBytes = 8 << 20
+
+// Unlogged returns the committed actions of lanes, and the changes of parameters and facts there and
+// by planners, that are not in the log. It returns about limit actions, the oldest of each lane
+// first. Without lanes it covers the whole environment.
+func (s *actions) Unlogged(
+	ctx context.Context, env string, lanes []string, limit int,
+) (*Unlogged, error) {
+	out := &Unlogged{Env: env}
+	guards := lanes
+	if len(lanes) > 0 {
+		guards = append([]string{state.PlanKey}, lanes...)
+	}
+	at, bytes := map[string]int{}, 0
+	if err := s.committed(ctx, env, guards, func(i item, c *acted) bool {
+		if n := len(out.Actions) + len(out.Parameters); n > 0 && (n >= limit || bytes > maxBytes) {
+			out.More = true
+			return false
+		}
+		out.items = append(out.items, i)
+		out.Name += keyOf(i).sort + "\n"
+		bytes += len(attributevalue.BytesOf(i, attrBody))
+		out.Parameters = append(out.Parameters, c.Parameters...)
+		for _, a := range c.Actions {
+			n, have := at[a.ID]
+			switch {
+			case !have:
+				at[a.ID] = len(out.Actions)
+				out.Actions = append(out.Actions, a)
+			case !out.Actions[n].Stale: // the later one is more complete
+				out.Actions[n] = a
+			}
+		}
+		return true
+	}); err != nil || len(out.items) == 0 {
+		return out, err
+	}
+	h, err := s.readHead(ctx, env)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	behind := make([][]string, shards) // keys of tablets whose pages have to be searched
-	for _, rec := range recs {
-		if err := f.searchEntries(ctx, rec.key, rec.tail); err != nil {
-			return err
-		}
-		if rec.acted > f.at[rec.key] {
-			shard := shardOf(rec.key)
-			behind[shard] = append(behind[shard], rec.key)
-		}
-	}
-	errs := make([]error, shards)
-	f.s.host.Each(shards, shards, func(shard int) {
-		if keys := behind[shard]; len(keys) > 0 {
-			errs[shard] = f.pages(ctx, uint32(shard), keys) // reads a few pages
-		}
-	})
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	e, err := h.record()
+	out.Keep = e.Settings.ActionsKept()
+	return out, err
 }
 
-// pages searches the pages of some tablets of one partition.
-func (f *finder) pages(ctx context.Context, shard uint32, keys []string) error {
-	if len(keys) == 1 {
-		pages, err := f.s.pagesAfter(ctx, f.env, keys[0], f.at[keys[0]])
-		if err != nil {
-			return err
-		}
-		for _, p := range pages {
-			if err := f.searchEntries(ctx, keys[0], p.entries); err != nil {
-				return err
-			}
-		}
-		return nil
+// Logged records that all of u is in the log.
+func (s *actions) Logged(ctx context.Context, u *Unlogged) error {
+	var keys, more []key
+	for _, i := range u.items {
+		keys, more = append(keys, keyOf(i)), append(more, parts(i)...)
 	}
-	return f.s.query(ctx, partition(pagePart(f.env, shard), "", true), func(i item) (bool, error) {
-		key, last := pageOf(attributevalue.TextOf(i, attrSort))
-		if last <= f.at[key] || !slices.Contains(keys, key) {
-			return true, nil
-		}
-		list, err := pageEntries(i)
-		if err != nil {
-			return false, err
-		}
-		return true, f.searchEntries(ctx, key, list)
-	})
+	// The parts go last: without them, an item cannot be read.
+	return s.deleteMany(ctx, append(keys, more...))
 }
 
-// searchEntries adds the matching actions of a tablet's entries behind its cursor.
-func (f *finder) searchEntries(ctx context.Context, key string, entries []entry) error {
-	var list []entry
-	for _, x := range entries {
-		if x.seq > f.at[key] && (x.object == nil || f.may(x.object)) {
-			list = append(list, x)
-		}
-	}
-	if err := f.s.fetch(ctx, list); err != nil {
-		return err
-	}
-	for _, x := range list {
-		d, err := f.s.deltaOf(x)
-		if err != nil {
-			return err
-		}
-		for i := range d.actions {
-			if a := &d.actions[i]; !a.Finished.Before(f.horizon) && f.q.Selects(a) {
-				f.take(a)
-			}
-		}
-	}
-	return nil
-}
+// Empty reports whether there is nothing to log.
+func (u *Unlogged) Empty() bool { return len(u.items) == 0 }
 
-// may reports whether an object may contain matching actions.
-func (f *finder) may(o *object) bool {
-	q := f.q
-	switch {
-	case !o.acts(), o.finished[1].Before(f.horizon),
-		!q.Since.IsZero() && o.finished[1].Before(q.Since),
-		!q.Until.IsZero() && !o.finished[0].Before(q.Until),
-		q.After != "" && o.ids[1] <= q.After, q.Before != "" && o.ids[0] >= q.Before,
-		len(q.IDs) > 0 && (slices.Max(q.IDs) < o.ids[0] || slices.Min(q.IDs) > o.ids[1]):
-		return false
-	}
-	return true
-}
+// Commits returns the number of commits in u.
+func (u *Unlogged) Commits() int { return len(u.items) }

@@ -24,10 +24,10 @@ func (s *jobs) PutAudit(ctx context.Context, env string, r state.AuditRecord) er
 	if err != nil {
 		return fault.Wrap(fault.Internal, "write audit", err)
 	}
-	i := keyItem(auditPart(env), r.ID)
+	i := key{auditPart(env), r.ID}.item()
 	i[attrBody] = attributevalue.Blob(body)
 	i[attrExpires] = attributevalue.Number(r.At.Add(state.AuditKeptFor).Unix() + 1)
-	_, err = s.api.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.table, Item: i})
+	_, err = s.db.api.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.db.table, Item: i})
 	return awserr.Fault("write audit", err)
 }
 
@@ -45,7 +45,7 @@ func (s *jobs) AuditRecords(
 		in.ExpressionAttributeValues[":s"] = attributevalue.Text(q.Before)
 	}
 	var out []state.AuditRecord
-	err := s.query(ctx, in, func(i item) (bool, error) {
+	err := s.db.query(ctx, in, func(i item) (bool, error) {
 		var r state.AuditRecord
 		if err := json.Unmarshal(attributevalue.BytesOf(i, attrBody), &r); err != nil {
 			return false, damaged("a record of the audit does not decode")

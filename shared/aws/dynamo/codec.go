@@ -1,8 +1,9 @@
 package dynamo
 
 import (
-	"bytes"
+	"encoding/json"
 
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/aws/dynamo/rowcodec"
 	"southbound/shared/aws/pack"
 	"southbound/shared/deploy/state"
@@ -11,72 +12,95 @@ import (
 	"southbound/shared/resource"
 )
 
-// enc encodes stored values, and dec decodes them. Their methods for a type are next to that type.
-type (
-	enc struct{ binform.Writer }
-	dec struct{ binform.Reader }
-)
-
-func decode(b []byte) *dec { return &dec{binform.Reader{B: b}} }
-
-// row encodes a row without its lane, which is the tablet's. If intent is false, it also omits
-// version, hash and body.
-func (e *enc) row(r *state.Row, intent bool) {
-	e.Text(string(r.ID))
-	rowcodec.Write(&e.Writer, r, intent)
-}
-
-func (d *dec) row() rowcodec.Stored {
-	r := rowcodec.Stored{}
-	r.ID = resource.ID(d.Text())
-	rowcodec.Read(&d.Reader, &r)
-	return r
-}
-
-func (e *enc) ids(ids []resource.ID) { binform.WriteTexts(&e.Writer, ids) }
-
-func (d *dec) ids() []resource.ID { return binform.ReadTexts[resource.ID](&d.Reader) }
-
-// packer compresses; a plain packer copies.
-type packer struct{ *pack.Packer }
+type packer = pack.Packer
 
 const dictID = 1
 
 var packs = pack.Once(dictID, dictionary)
 
-func newPacker(plain bool) (*packer, error) {
-	if plain {
-		return &packer{}, nil
-	}
-	p, err := packs()
-	return &packer{p}, err
-}
-
-func (p *packer) pack(b []byte) []byte {
-	if p.Packer == nil {
-		return bytes.Clone(b)
-	}
-	return p.Pack(b)
-}
-
-func (p *packer) unpack(b []byte) ([]byte, error) {
-	if p.Packer == nil {
-		return b, nil
-	}
-	out, err := p.Unpack(b)
+// body returns the content of an item, decompressed.
+func (s *store) body(i item) ([]byte, error) {
+	out, err := s.packer.Unpack(attributevalue.BytesOf(i, attrBody))
 	if err != nil {
-		return nil, damaged("a stored piece does not decompress: %v", err)
+		return nil, damaged("%s does not decompress: %v", keyOf(i).sort, err)
 	}
 	return out, nil
 }
 
-func damaged(format string, args ...any) error {
-	return fault.New(fault.Damaged, "read state", format, args...).
-		WithHint("the table or the bucket was changed by something else; " +
-			"restore both to one point in time")
+// setBody sets the content of an item.
+func (s *store) setBody(i item, b []byte) item {
+	i[attrBody] = attributevalue.Blob(s.packer.Pack(b))
+	return i
 }
 
-// dictionary contains text that most small deltas contain. It is part of the format.
+// setJSON sets the content of an item to a value.
+func (s *store) setJSON(i item, v any) (item, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, "encode state", err)
+	}
+	return s.setBody(i, raw), nil
+}
+
+// readJSON decodes the content of an item. Without an item it leaves the value as it is.
+func (s *store) readJSON(i item, v any) error {
+	if i == nil {
+		return nil
+	}
+	raw, err := s.body(i)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return damaged("%s does not decode: %v", keyOf(i).sort, err)
+	}
+	return nil
+}
+
+// rowItem returns the item of a row. The revision of the row is its number.
+func (s *store) rowItem(env string, r *state.Row) item {
+	k := rowKey(env, r.ID)
+	w := &binform.Writer{}
+	w.Text(r.Lane)
+	if k.sort == string(r.ID) {
+		w.Text("")
+	} else {
+		w.Text(string(r.ID))
+	}
+	rowcodec.Write(w, r)
+	i := s.setBody(k.item(), w.B)
+	i[attrSeq] = attributevalue.Number(r.Rev)
+	return i
+}
+
+// row decodes the item of a row; nil: there is none.
+func (s *store) row(i item) (*state.Row, error) {
+	if i == nil {
+		return nil, nil
+	}
+	raw, err := s.body(i)
+	if err != nil {
+		return nil, err
+	}
+	d := &binform.Reader{B: raw}
+	r := &state.Row{}
+	r.Lane, r.ID = d.Text(), resource.ID(d.Text())
+	if r.ID == "" {
+		r.ID = resource.ID(keyOf(i).sort)
+	}
+	if rowcodec.Read(d, r); !d.Done() {
+		return nil, damaged("the row of %s does not decode", r.ID)
+	}
+	r.Rev = seqOf(i)
+	return r, nil
+}
+
+func damaged(format string, args ...any) error {
+	return fault.New(fault.Damaged, "read state", format, args...).
+		WithHint("the table was changed by something else; restore it to a point in time")
+}
+
+// dictionary contains text that most values contain. It is part of the format.
 const dictionary = `{"requires":["fs::Directory[,path=/srv/"],"send_event":true,"receive_events":true,"purged":true,"purge_on_delete":true,"report_only":true` +
 	`{"id":"std::Null[a,name=","type":"std::Null","agent":"a","attributes":{"name":"` +
 	`{"id":"fs::File[web1,path=/srv/","type":"fs::File","agent":"web1","attributes":{"content":{"file":"","size":},"mode":"0644","owner":"root","group":"root","path":"/` +

@@ -5,220 +5,453 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
-// Commit implements state.State.
+// Commit implements state.State. If it has too much for one transaction, it is a series of them, and
+// a process that ends between two leaves a prefix.
 func (s *State) Commit(ctx context.Context, env string, in state.Commit) (state.Committed, error) {
-	if err := s.keepFirst(ctx, env, &in); err != nil {
-		return state.Committed{}, err
+	if in.Guard.Key == "" {
+		return state.Committed{}, fault.New(fault.Fenced, "commit", "no lease is given")
 	}
-	return s.commit(ctx, env, in)
-}
-
-// commit is Commit for a limited number of kept states.
-func (s *State) commit(ctx context.Context, env string, in state.Commit) (state.Committed, error) {
-	kept, err := s.newKeptPuts(ctx, env, &in)
-	if err != nil {
-		return state.Committed{}, err
+	c := &commit{s: s, env: env, in: &in, pages: s.pagesOf(&in)}
+	for i := range c.pages {
+		if err := s.contend(ctx, func() error { return c.write(ctx, &c.pages[i]) }); err != nil {
+			return state.Committed{}, err
+		}
 	}
-	c := &commit{
-		kept:  kept,
-		view:  &view{s: s, env: env, known: map[string]*record{}},
-		in:    &in,
-		guard: keyOf(in.Guard.Key),
-	}
-	if err := c.run(ctx); err != nil {
-		return state.Committed{}, err
+	if in.WaveDone != 0 {
+		s.dropChecked(ctx, env, in.Guard.Key, in.WaveDone)
 	}
 	return c.conclude(ctx)
 }
 
-// commit is one Commit. It is prepared and written, and prepared again if another process writes
-// first. The view holds the records that it has read, and the draft holds its writes.
+// commit is one Commit.
 type commit struct {
-	*view
+	s     *State
+	env   string
 	in    *state.Commit
-	guard string // key of the guard's record
+	pages []page
 
-	tries   int      // number of writes that were tried
-	headNow bool     // read the head instead of using the cached head
-	forward *forward // if the commit is rolled forward
-	// versionDoc is the stored version. It is made once; if it is large, it is already in an
-	// object.
-	versionDoc *document
-	kept       keptPuts
-	draft      *draft
+	conflicts []state.Row
+	lease     *lease // as the last page has written it
+	listed    bool   // the last page has listed Next as running
+	head      *head  // as the last page has written it; nil: no page has
 }
 
-func (c *commit) run(ctx context.Context) error {
-	return c.s.contend(ctx, func() error {
-		for {
-			err := c.prepare(ctx)
-			if err == errLost { // it is never wrapped
-				return err
-			}
-			if (err == nil && len(c.draft.conflicts) == 0) || c.settled() {
-				if err != nil {
-					return err
-				}
-				break
-			}
-			// A cached record, which may be outdated, led to this result.
-			c.headNow = true
-			if err := c.refresh(ctx); err != nil {
-				return err
-			}
-		}
-		c.tries++
-		err := c.write(ctx)
-		if err == errLost { // it is never wrapped
-			c.lanes, c.headNow = nil, true
-			clear(c.known) // write caches the records that conflicted
-		}
-		return err
-	})
-}
-
-// settled reports whether every record that the decision used, including the head, was read in this
-// commit.
-func (c *commit) settled() bool {
-	return c.certain() && (c.draft.head == nil || c.headNow)
-}
-
-// prepare decides the writes of the commit.
-func (c *commit) prepare(ctx context.Context) error {
-	c.used = map[string]*record{}
-	d := &draft{commit: c, edits: map[string]*edit{}, where: map[resource.ID]place{}}
-	c.draft = d
-	if c.forward != nil {
-		c.forward = &forward{parts: map[string]*part{}}
-	}
-	e, err := d.edit(ctx, c.guard)
-	if err != nil {
+// write writes a page under the lease. It reads the items that the page replaces, and writes all on
+// the condition that they are unchanged.
+func (c *commit) write(ctx context.Context, p *page) error {
+	d := &draft{commit: c, page: p, tally: tally{}, removed: map[key]bool{}}
+	if err := d.read(ctx); err != nil {
 		return err
 	}
-	if e.rec.holder == "" || e.rec.fence != c.in.Guard.Fence {
-		return fault.New(fault.Fenced, "commit", "the lease of %s was taken over", c.in.Guard.Key)
-	}
-	for _, step := range []func(context.Context) error{
-		d.changeEnv, d.version, d.forget, d.agents, d.locate, d.rows, d.drops, d.lease,
-		d.parameters, d.keep,
-		d.recount,
+	for _, step := range []func() error{
+		d.environment, d.rows, d.settings, d.lists, d.kept, d.acted, d.writeLease, d.writeHead,
 	} {
-		if err := step(ctx); err != nil {
+		if err := step(); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// byKey returns edits sorted by the key of their tablet. All processes write tablets in this order.
-func byKey(edits map[string]*edit) []*edit {
-	return slices.SortedFunc(
-		maps.Values(edits),
-		func(a, b *edit) int { return strings.Compare(a.next.key, b.next.key) },
-	)
-}
-
-// write writes the edits in one transaction. If there are too many, or the transaction was lost too
-// often, it rolls the commit forward.
-func (c *commit) write(ctx context.Context) error {
-	const losses = 3
-	edits := byKey(c.draft.edits)
-	if c.forward != nil {
-		return c.begin(ctx, edits)
-	}
-	if len(edits) > c.s.limits.together || (len(edits) > 2 && c.tries > losses) {
-		c.forward = &forward{}
-		return errLost // prepare again, for a roll-forward
-	}
-	if err := c.s.write(ctx, c.env, edits, c.draft.head, c.draft.more...); err != nil {
+	if err := c.s.write(ctx, d.ops...); err != nil {
 		return err
 	}
-	c.s.dropObjects(ctx, c.draft.objects...)
-	for _, e := range edits {
-		c.s.tidy(ctx, c.env, e.next)
+	c.conflicts = append(c.conflicts, d.conflicts...)
+	c.s.live.wrote(c.env, state.AgentOf(c.in.Guard.Key), d.written)
+	c.lease = d.lease
+	if c.head = d.head; d.changed {
+		c.head.seq++
+		c.s.sawIdleEpoch(c.head)
+	} else {
+		c.head = nil
 	}
 	return nil
+}
+
+// draft is the transaction of a page.
+type draft struct {
+	*commit
+	page    *page
+	got     map[key]item
+	lease   *lease
+	head    *head // nil: it is not read
+	changed bool  // the head is written
+
+	conflicts []state.Row
+	written   []state.Row // as they were given
+	tally     tally
+	removed   map[key]bool
+	ops       []op
+}
+
+// put adds the writes that replace a stored item that was read.
+func (d *draft) put(k key, i item) {
+	old := d.got[k]
+	d.ops = append(d.ops, d.s.replace(old, put(k, seqOf(old), i))...)
+}
+
+// add adds the write of a new item, or of one that was not read.
+func (d *draft) add(k key, i item) {
+	d.ops = append(d.ops, d.s.replace(nil, op{key: k, item: i, always: true})...)
+}
+
+// remove adds the removal of a stored item that was read, if it exists.
+func (d *draft) remove(k key) {
+	if old := d.got[k]; old != nil && !d.removed[k] {
+		d.removed[k] = true
+		d.ops = append(d.ops, d.s.replace(old, op{key: k, seq: seqOf(old)})...)
+	}
+}
+
+// read reads the lease and the items that the page replaces.
+func (d *draft) read(ctx context.Context) error {
+	in, p, guard := d.in, d.page, leaseKeyOf(d.env, d.in.Guard.Key)
+	keys := []key{guard}
+	if in.Plan || in.Env != nil && (p.first || p.settings) {
+		keys = append(keys, headKey(d.env))
+	}
+	if in.Version != nil && (p.first || p.settings) {
+		keys = append(keys, versionKey(d.env, in.Version.Number))
+	}
+	if p.settings && len(in.Agents)+len(in.DropAgents) > 0 {
+		keys = append(keys, agentsKey(d.env))
+	}
+	for i := range p.rows {
+		keys = append(keys, rowKey(d.env, p.rows[i].ID))
+	}
+	for i := range p.facts {
+		keys = append(keys, parameterKey(d.env,
+			state.ParameterKey{Name: p.facts[i].Name, Of: p.facts[i].Of}))
+	}
+	for _, k := range p.dropParameters {
+		keys = append(keys, parameterKey(d.env, k))
+	}
+	for _, n := range p.forget {
+		keys = append(keys, versionKey(d.env, n))
+	}
+	for i := range p.keep {
+		keys = append(keys, keptKey(d.env, p.keep[i].ID))
+	}
+	keys = append(keys, keptKeys(d.env, p.dropKept)...)
+	var err error
+	if d.got, err = d.s.store.get(ctx, keys...); err != nil {
+		return err
+	}
+	if d.lease, err = d.s.leaseOf(in.Guard.Key, d.got[guard]); err != nil {
+		return err
+	}
+	if d.lease.holder == "" || d.lease.fence != in.Guard.Fence {
+		return fault.New(fault.Fenced, "commit", "the lease of %s was taken over", in.Guard.Key)
+	}
+	if slices.Contains(keys, headKey(d.env)) {
+		d.head, err = d.s.headOf(d.env, d.got[headKey(d.env)])
+	}
+	return err
+}
+
+// environment rejects the commit, at its first page and at the page that writes them, if its
+// environment or its version are not as it expects.
+func (d *draft) environment() error {
+	in, p := d.in, d.page
+	if in.Plan {
+		d.head.Plan++
+		d.changed = true
+	}
+	if in.Env != nil && (p.first || p.settings) {
+		next := *d.head
+		if err := next.replace(in.Env); err != nil {
+			return err
+		}
+		if p.settings {
+			d.head, d.changed = &next, true
+		}
+	}
+	if in.Version != nil && d.got[versionKey(d.env, in.Version.Number)] != nil {
+		return fault.New(fault.Conflict, "write version", "version %d exists", in.Version.Number)
+	}
+	return nil
+}
+
+// rows writes the rows whose revisions fit, and the index items of the active ones.
+func (d *draft) rows() error {
+	var written []state.Row
+	for i := range d.page.rows {
+		r := d.page.rows[i]
+		k := rowKey(d.env, r.ID)
+		now, err := d.s.row(d.got[k])
+		switch {
+		case err != nil:
+			return err
+		case now == nil && r.Rev != 0:
+			d.conflicts = append(d.conflicts, state.Row{ID: r.ID})
+			continue
+		case now != nil && r.Rev != now.Rev:
+			d.conflicts = append(d.conflicts, *now)
+			continue
+		}
+		if now != nil {
+			d.tally.count(now, -1)
+			d.written = append(d.written, d.page.rows[i])
+			if !d.in.Plan {
+				r.Body = now.Body // a result never changes the intent
+			}
+		}
+		if r.Gone {
+			d.remove(k)
+			continue
+		}
+		if r.Rev++; now == nil {
+			r.Rev = d.in.FirstRev()
+		}
+		d.tally.count(&r, 1)
+		old := d.got[k]
+		d.ops = append(d.ops,
+			d.s.replace(old, op{key: k, item: d.s.rowItem(d.env, &r), seq: seqOf(old)})...)
+		written = append(written, r)
+	}
+	for agent, entries := range entriesOf(written) {
+		k := numbered(indexPart(d.env), indexBegin(agent)+d.in.Guard.Key, d.lease.seq+1)
+		d.add(k, d.s.indexItem(k, entries))
+	}
+	return nil
+}
+
+// settings writes the version and the agents.
+func (d *draft) settings() error {
+	in := d.in
+	for _, n := range d.page.forget {
+		d.remove(versionKey(d.env, n))
+	}
+	if !d.page.settings {
+		return nil
+	}
+	if in.Version != nil {
+		k := versionKey(d.env, in.Version.Number)
+		i, err := d.s.setJSON(k.item(), in.Version)
+		if err != nil {
+			return err
+		}
+		d.put(k, i)
+	}
+	if len(in.Agents)+len(in.DropAgents) == 0 {
+		return nil
+	}
+	k := agentsKey(d.env)
+	var list []resource.Agent
+	if err := d.s.readJSON(d.got[k], &list); err != nil {
+		return err
+	}
+	all := map[string]resource.Agent{}
+	for _, a := range list {
+		all[a.Name] = a
+	}
+	for _, name := range in.DropAgents {
+		delete(all, name)
+	}
+	for _, a := range in.Agents {
+		all[a.Name] = a
+	}
+	list = slices.SortedFunc(maps.Values(all),
+		func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) })
+	i, err := d.s.setJSON(k.item(), list)
+	if err == nil {
+		d.put(k, i)
+	}
+	return err
+}
+
+// lists writes entries of the outbox, parameters and facts. Entries are removed if no row of the
+// whole commit conflicts.
+func (d *draft) lists() error {
+	conflicts := len(d.commit.conflicts)+len(d.conflicts) > 0
+	alone := d.page.first && d.page.last
+	drop := map[string]bool{}
+	for _, id := range d.page.dropOutbox {
+		drop[id] = !conflicts
+	}
+	added := map[string]state.Outbox{}
+	for _, o := range d.page.outbox {
+		if !(alone && drop[o.ID]) {
+			added[o.ID] = o
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(added)) {
+		i, err := d.s.setJSON(outboxKey(d.env, id).item(), added[id])
+		if err != nil {
+			return err
+		}
+		d.add(outboxKey(d.env, id), i)
+	}
+	for _, id := range slices.Sorted(maps.Keys(drop)) {
+		if _, is := added[id]; drop[id] && !is {
+			d.ops = append(d.ops, op{key: outboxKey(d.env, id), always: true})
+		}
+	}
+	return d.parameters()
+}
+
+// parameters writes parameters and facts, and removes others.
+func (d *draft) parameters() error {
+	dropped := map[key]bool{}
+	for _, k := range d.page.dropParameters {
+		dropped[parameterKey(d.env, k)] = true
+		d.remove(parameterKey(d.env, k))
+	}
+	values := map[key]state.Parameter{}
+	for _, f := range d.page.facts {
+		values[parameterKey(d.env, state.ParameterKey{Name: f.Name, Of: f.Of})] = f
+	}
+	for k, f := range values {
+		if dropped[k] {
+			continue
+		}
+		i, err := d.s.setJSON(k.item(), f)
+		if err != nil {
+			return err
+		}
+		d.put(k, i)
+	}
+	return nil
+}
+
+// kept writes kept states, and removes others.
+func (d *draft) kept() error {
+	for i := range d.page.keep {
+		k := &d.page.keep[i]
+		d.put(keptKey(d.env, k.ID), d.s.keptItem(d.env, k))
+	}
+	for _, id := range d.page.dropKept {
+		d.remove(keptKey(d.env, id))
+	}
+	return nil
+}
+
+// acted writes the actions and changes of parameters that the log has to take over.
+func (d *draft) acted() error {
+	a := acted{Actions: d.page.actions}
+	for _, f := range d.page.facts {
+		a.Parameters = append(a.Parameters, ParameterChange{Parameter: f})
+	}
+	for _, k := range d.page.dropParameters {
+		a.Parameters = append(a.Parameters, ParameterChange{Gone: true, Parameter: state.Parameter{
+			Name: k.Name, Of: k.Of, Updated: d.s.host.Now().UTC()}})
+	}
+	if len(a.Parameters) > 0 {
+		d.lease.params++
+	}
+	if d.s.actions.log == nil {
+		a.Parameters = nil // nothing reads them
+	}
+	if len(a.Actions)+len(a.Parameters) == 0 {
+		return nil
+	}
+	k := numbered(actionPart(d.env), d.in.Guard.Key, d.lease.seq+1)
+	i, err := d.s.setJSON(k.item(), a)
+	if err == nil {
+		d.add(k, i)
+	}
+	return err
+}
+
+// writeLease writes the lease, and what counts only if the commit is whole.
+func (d *draft) writeLease() error {
+	l, in := d.lease, d.in
+	for c, n := range d.tally {
+		l.tally.add(c, n)
+	}
+	if in.Until.After(l.until) {
+		l.until = in.Until
+	}
+	if d.page.last {
+		conflicts := slices.Concat(d.commit.conflicts, d.conflicts)
+		d.running(conflicts)
+		l.wave = max(l.wave, in.WaveDone)
+		if ids := state.Counted(in.Checked, conflicts); len(ids) > 0 {
+			k := numbered(checkedPart(d.env), in.Guard.Key, l.seq+1)
+			d.add(k, d.s.checkedItem(k, in.Guard.Key, in.Epoch, ids))
+		}
+	}
+	d.ops = append(d.ops, l.put(d.s.store, d.env)...)
+	return nil
+}
+
+// running updates the lists of running resources. Next is stored beside the former list until it is
+// known whether it was accepted. It is refused here if the head that was read refuses it.
+func (d *draft) running(conflicts []state.Row) {
+	l, next := d.lease, d.in.Next
+	d.listed = false
+	ran := d.s.ran(d.env, l)
+	switch {
+	case len(next) == 0:
+		l.running, l.before = state.StillRunning(ran, conflicts), nil
+	case d.in.SeenPlan < 0 || d.head != nil && d.refuses(d.head):
+		l.running, l.before = ran, nil
+	default:
+		l.running, l.before, d.listed = next, ran, true
+	}
+}
+
+// refuses reports whether a head refuses Next.
+func (c *commit) refuses(h *head) bool {
+	return h.Plan != c.in.SeenPlan || h.stopped(state.AgentOf(c.in.Guard.Key))
+}
+
+// writeHead writes the head if it has changed.
+func (d *draft) writeHead() error {
+	if !d.changed {
+		return nil
+	}
+	d.head.QuietTo, d.head.Tentative = time.Time{}, false
+	o, err := d.head.put(d.s.store)
+	d.ops = append(d.ops, o)
+	return err
 }
 
 // conclude returns the result of the commit, and decides whether Next may start. It reads the head
-// after the record lists Next as running. So it sees every pause and every schedule that was
-// finished before.
+// after the lease lists Next as running. So it sees every pause and every schedule that was finished
+// before.
 func (c *commit) conclude(ctx context.Context) (state.Committed, error) {
-	if c.forward != nil {
-		if err := c.finish(ctx); err != nil {
-			return state.Committed{}, err
-		}
-		if err := c.endRunning(ctx); err != nil {
-			return state.Committed{}, err
-		}
-	}
-	out := state.Committed{Conflicts: c.draft.conflicts}
-	h := c.draft.head
+	out := state.Committed{Conflicts: c.conflicts}
+	h := c.head
 	if h == nil || len(c.in.Next) > 0 {
 		var err error
 		if h, err = c.s.readHead(ctx, c.env); err != nil {
 			return out, err
 		}
 	}
-	if !h.quietUntil.IsZero() {
-		if _, err := c.s.wake(ctx, c.env); err != nil {
+	if !h.QuietTo.IsZero() {
+		if err := c.s.wake(ctx, c.env); err != nil {
 			return out, err
 		}
 	}
-	out.PlanSeq, out.Paused = h.plan, h.stopped(state.AgentOf(c.in.Guard.Key))
-	if len(c.in.Next) == 0 {
+	out.PlanSeq, out.Paused = h.Plan, h.stopped(state.AgentOf(c.in.Guard.Key))
+	if !c.listed {
 		return out, nil
 	}
-	if out.Started = !out.Paused && out.PlanSeq == c.in.SeenPlan; out.Started {
-		c.s.hasStarted(
-			tabletKey{c.env, c.guard},
-			started{c.in.Guard.Fence, c.draft.edits[c.guard].next.running},
-		)
+	if out.Started = !c.refuses(h); out.Started {
+		c.s.accept(c.env, c.lease, c.lease.seq+1)
 		return out, nil
 	}
-	return out, c.correctRunning(
-		ctx,
-		"refuse",
-		func(e *edit) { e.next.running, e.next.before = e.rec.before, idList{} },
-	)
+	return out, c.refuse(ctx)
 }
 
-// endRunning removes finished rows from the running list, after a commit without Next was rolled
-// forward. Only then are the conflicting rows known.
-func (c *commit) endRunning(ctx context.Context) error {
-	open := state.StillRunning(c.draft.open, c.draft.conflicts)
-	if len(open) == len(c.draft.open) {
+// refuse withdraws Next. Another write of the lease may come first: if it is by the same holder, the
+// list is withdrawn from that.
+func (c *commit) refuse(ctx context.Context) error {
+	_, err := c.s.changeLease(ctx, c.env, c.in.Guard.Key, func(l *lease) error {
+		if l.fence != c.in.Guard.Fence || l.holder == "" || !slices.Equal(l.running, c.in.Next) ||
+			!slices.Equal(l.before, c.lease.before) {
+			return errNothing // another process wrote the list since, or it was refused before
+		}
+		l.running, l.before = l.before, nil
 		return nil
-	}
-	left, err := c.s.keepIDs(ctx, open)
-	if err != nil {
-		return err
-	}
-	return c.correctRunning(ctx, "ran", func(e *edit) { e.next.running = left })
-}
-
-// correctRunning corrects the running list that this commit wrote.
-func (c *commit) correctRunning(ctx context.Context, purpose string, correct func(*edit)) error {
-	_, err := c.s.change(
-		withPurpose(ctx, Purpose{Name: purpose}),
-		c.env,
-		c.guard,
-		func(e *edit) error {
-			if e.rec.fence != c.in.Guard.Fence || e.rec.holder == "" {
-				return errNothing // another process wrote the list since
-			}
-			correct(e)
-			return nil
-		},
-	)
-	if err == errNothing { // it is never wrapped
-		err = nil
+	})
+	if err == errNothing {
+		return nil
 	}
 	return err
 }

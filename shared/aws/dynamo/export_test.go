@@ -2,36 +2,6 @@
 
 package dynamo
 
-// Squeeze makes all limits so small that every way of storing is taken: objects, pages, runs and
-// rolled-forward commits.
-func (s *State) Squeeze() {
-	s.limits = limits{
-		inline:   1,
-		record:   1,
-		refs:     2,
-		objects:  2,
-		released: 1,
-		together: 1,
-		ids:      8 << 10,
-		forget:   20,
-		sources:  90,
-	}
-}
-
-// SqueezeItems does the same without objects.
-func (s *State) SqueezeItems() {
-	s.limits = limits{
-		inline:   300 << 10,
-		record:   1,
-		refs:     2,
-		objects:  2,
-		released: 1,
-		together: 1,
-		ids:      8 << 10,
-		forget:   20,
-		sources:  90,
-	}
-}
-
-// ListsApart has every list of ids stored in an object.
-func (s *State) ListsApart() { s.limits.ids = 0 }
+// Small are limits with which a transaction has two rows, and each value is stored in
+// items of its own.
+func Small() *Limits { return &Limits{Page: 3, Bytes: 1 << 20, Value: 100} }

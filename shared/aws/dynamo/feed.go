@@ -5,25 +5,16 @@ import (
 	"hash/crc32"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"southbound/shared/aws/attributevalue"
 	"southbound/shared/deploy/state"
-	"southbound/shared/resource"
 )
 
 // feed reports what has changed in an environment. It compares numbers that the items count anyhow,
-// so no write costs more. docs/design/changes.md explains the design.
-type feed struct {
-	*reader
-
-	mu   sync.Mutex
-	seen []*observed // behind the tokens that were returned last, the newest last; guarded by mu
-}
-
-// feedSeen is how many tokens a process knows the records of.
-const feedSeen = 16
+// so no write costs more. It does not know which rows a commit has written, so it reports that any
+// may have changed. docs/design/changes.md explains the design.
+type feed struct{ *store }
 
 // The numbers of a token, in its order.
 const (
@@ -32,31 +23,23 @@ const (
 	feedPaused         // hash of the names of paused agents
 	feedHorizon        // before it, actions were removed
 	feedAgents         // number of the item of agents
-	feedParams         // number of the record of parameters
-	feedPlan           // number of the planner's record
-	feedLanes          // sum of the numbers of the lanes' records
+	feedParams         // sum of the numbers of commits that wrote parameters
+	feedPlan           // number of the planner's lease
+	feedLanes          // sum of the numbers of the lanes' leases
 	feedMark           // hash of the marks of services
 	feedNumbers
 )
 
-// feedKinds are the kinds that a change of a number means. Only records tell what a lane's number
-// means.
+// feedKinds are the kinds that a change of a number means.
 func feedKinds() [feedNumbers]state.ChangeKind {
 	return [feedNumbers]state.ChangeKind{
 		feedRev: state.ChangedVersions | state.ChangedSettings, feedHalted: state.ChangedSettings,
 		feedPaused: state.ChangedAgents, feedHorizon: state.ChangedActions,
 		feedAgents: state.ChangedAgents, feedParams: state.ChangedParameters,
-		feedPlan: state.ChangedVersions,
-		feedMark: state.ChangedInstances | state.ChangedOrders,
+		feedPlan:  state.ChangedVersions | state.ChangedActions,
+		feedLanes: state.ChangedActions,
+		feedMark:  state.ChangedInstances | state.ChangedOrders,
 	}
-}
-
-// observed is an environment as one call has read it.
-type observed struct {
-	env     string
-	token   string
-	numbers [feedNumbers]int64
-	recs    map[string]*record // of the lanes and the planner, by key
 }
 
 // markPart returns the partition of the marks. The stores of services replace one of them with each
@@ -73,84 +56,68 @@ func (s *feed) Changes(
 		return state.Changes{}, ctx.Err()
 	}
 	now, err := s.observe(ctx, env)
-	if err != nil || now.token == after {
-		return state.Changes{Token: after}, err
+	if err != nil {
+		return state.Changes{}, err
+	}
+	token := tokenOf(env, now)
+	if token == after {
+		return state.Changes{Token: after}, nil
 	}
 	before, known := feedToken(env, after)
-	past := s.remember(now, after)
 	if !known {
-		return state.Everything(now.token), nil
+		return state.Everything(token), nil
 	}
-	out := state.Changes{Token: now.token}
+	out := state.Changes{Token: token}
 	for i, kinds := range feedKinds() {
-		if before[i] != now.numbers[i] {
+		if before[i] != now[i] {
 			out.Kinds |= kinds
 		}
 	}
-	if before[feedLanes] != now.numbers[feedLanes] || before[feedPlan] != now.numbers[feedPlan] {
-		s.addLanes(&out, past, now)
-	}
+	out.More = before[feedLanes] != now[feedLanes] || before[feedPlan] != now[feedPlan]
 	return out, nil
 }
 
-// observe reads an environment. Records and agents are read with eventual consistency, which costs
-// half: an answer may be late, and the next one reports the change.
-func (s *feed) observe(ctx context.Context, env string) (*observed, error) {
-	out := &observed{env: env, recs: map[string]*record{}}
-	i, err := s.get(ctx, headPart, headPrefix+env)
+// observe reads the numbers of an environment. Leases are read with eventual consistency, which
+// costs half: an answer may be late, and the next one reports the change.
+func (s *feed) observe(ctx context.Context, env string) (out [feedNumbers]int64, err error) {
+	got, err := s.getMany(ctx, []key{headKey(env), agentsKey(env)})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	h, err := headOf(env, i)
+	h, err := s.headOf(env, got[headKey(env)])
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out.head(h)
+	out[feedRev], out[feedAgents] = h.Rev, seqOf(got[agentsKey(env)])
+	if h.Halted {
+		out[feedHalted] = 1
+	}
+	if len(h.Paused) > 0 {
+		out[feedPaused] = hashOf(strings.Join(h.Paused, "\x00"))
+	}
+	if !h.Horizon.IsZero() {
+		out[feedHorizon] = h.Horizon.UnixMilli()
+	}
 	marks := ""
 	if err := s.query(ctx, partition(markPart(env), "", false), func(i item) (bool, error) {
 		marks += attributevalue.TextOf(i, markValue)
 		return true, nil
 	}); err != nil {
-		return nil, err
+		return out, err
 	}
 	if marks != "" {
-		out.numbers[feedMark] = hashOf(marks)
+		out[feedMark] = hashOf(marks)
 	}
-	err = s.query(ctx, partition(recordPart(env), "", false), func(i item) (bool, error) {
-		key, n := attributevalue.TextOf(i, attrSort), attributevalue.NumberOf(i, attrSeq)
-		switch key {
-		case txSort: // the records change when it is rolled forward
-		case agentsSort:
-			out.numbers[feedAgents] = n
-		case paramsKey:
-			out.numbers[feedParams] = n
-		default:
-			if key == keyOf(state.PlanKey) {
-				out.numbers[feedPlan] = n
-			} else {
-				out.numbers[feedLanes] += n
-			}
-			var err error
-			out.recs[key], err = s.recordOf(env, key, i)
-			return true, err
+	err = s.query(ctx, partition(leasePart(env), "", false), func(i item) (bool, error) {
+		at := feedLanes
+		if keyOf(i).sort == state.PlanKey {
+			at = feedPlan
 		}
+		out[at] += seqOf(i)
+		out[feedParams] += attributevalue.NumberOf(i, attrParams)
 		return true, nil
 	})
-	out.token = tokenOf(env, out.numbers)
 	return out, err
-}
-
-func (o *observed) head(h *head) {
-	o.numbers[feedRev] = h.rev
-	if h.halted {
-		o.numbers[feedHalted] = 1
-	}
-	if len(h.paused) > 0 {
-		o.numbers[feedPaused] = hashOf(strings.Join(h.paused, "\x00"))
-	}
-	if !h.horizon.IsZero() {
-		o.numbers[feedHorizon] = h.horizon.UnixMilli()
-	}
 }
 
 // hashOf returns a hash that is not 0.
@@ -182,83 +149,4 @@ func feedToken(env, token string) (numbers [feedNumbers]int64, ok bool) {
 		numbers[i], _ = strconv.ParseInt(parts[i], 36, 64) // a wrong one changes the token
 	}
 	return numbers, tokenOf(env, numbers) == token
-}
-
-// remember keeps what was read for the next calls, and returns what was read for the token after,
-// or nil.
-func (s *feed) remember(now *observed, after string) (past *observed) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	kept := make([]*observed, 0, feedSeen)
-	for _, o := range s.seen {
-		if o.env == now.env && o.token == after {
-			past = o
-		}
-		if o.env != now.env || o.token != now.token {
-			kept = append(kept, o)
-		}
-	}
-	s.seen = append(kept[max(0, len(kept)+1-feedSeen):], now)
-	return past
-}
-
-// addLanes adds the changes of lanes. Without the records behind the former token, or if a record
-// has lost a change since, any resource may have changed.
-func (s *feed) addLanes(out *state.Changes, past, now *observed) {
-	if past == nil {
-		out.More, out.Kinds = true, out.Kinds|state.ChangedActions
-		return
-	}
-	var ids []resource.ID
-	for key, rec := range now.recs {
-		old := past.recs[key]
-		if old == nil {
-			old = &record{}
-		}
-		if rec.seq == old.seq {
-			continue
-		}
-		more, ok := s.addLane(out, old, rec)
-		if !ok {
-			out.More, out.Kinds = true, out.Kinds|state.ChangedActions
-		}
-		ids = append(ids, more...)
-	}
-	if !out.More {
-		out.SetResources(ids)
-	}
-}
-
-// addLane returns the resources of a lane that changed between two records, and adds the kinds. It
-// returns false if the newer record does not contain all changes.
-func (s *feed) addLane(out *state.Changes, old, rec *record) (ids []resource.ID, ok bool) {
-	if rec.since() > old.seq {
-		return nil, false
-	}
-	for _, x := range rec.tail {
-		if x.seq <= old.seq {
-			continue
-		}
-		if len(x.data) == 0 || len(ids) > state.MaxChanged {
-			return nil, false
-		}
-		d, err := s.deltaOf(x)
-		if err != nil {
-			return nil, false
-		}
-		for i := range d.rows {
-			ids = append(ids, d.rows[i].ID)
-		}
-		ids = append(append(append(ids, d.ids...), d.gone...), d.checked...)
-		if len(d.actions) > 0 {
-			out.Kinds |= state.ChangedActions
-		}
-	}
-	if old.running.is(rec.running) {
-		return ids, true
-	}
-	if old.running.object+rec.running.object != "" {
-		return nil, false
-	}
-	return append(append(ids, old.running.ids...), rec.running.ids...), true
 }

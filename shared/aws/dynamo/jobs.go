@@ -16,7 +16,7 @@ import (
 )
 
 // jobs stores the records that commits do not write: those of jobs, and the audit.
-type jobs struct{ *items }
+type jobs struct{ db *items }
 
 // Records of jobs are separate items. DynamoDB removes them some time after they have expired.
 const (
@@ -29,13 +29,13 @@ func jobsPart(env string) string { return "J/" + env }
 // PutJob implements state.Jobs.
 func (s *jobs) PutJob(ctx context.Context, env string, j state.Job, now time.Time) (int64, error) {
 	rev := state.NewRev()
-	in := &dynamodb.PutItemInput{TableName: &s.table, ReturnValuesOnConditionCheckFailure: oldItem,
+	in := &dynamodb.PutItemInput{TableName: &s.db.table, ReturnValuesOnConditionCheckFailure: oldItem,
 		ConditionExpression: aws.String("n = :n AND e > :now"),
 		ExpressionAttributeValues: item{
 			":now": attributevalue.Number(now.UnixMilli()),
 			":n":   attributevalue.Number(j.Rev),
 		}}
-	in.Item = keyItem(jobsPart(env), j.ID)
+	in.Item = key{jobsPart(env), j.ID}.item()
 	in.Item[attrSeq], in.Item[attrBody] = attributevalue.Number(rev), attributevalue.Blob(j.Body)
 	in.Item[attrMillis] = attributevalue.Number(j.Expires.UnixMilli())
 	in.Item[attrExpires] = attributevalue.Number(j.Expires.Unix() + 1)
@@ -43,7 +43,7 @@ func (s *jobs) PutJob(ctx context.Context, env string, j state.Job, now time.Tim
 		in.ConditionExpression = aws.String("attribute_not_exists(k) OR e <= :now")
 		delete(in.ExpressionAttributeValues, ":n")
 	}
-	_, err := s.api.PutItem(ctx, in)
+	_, err := s.db.api.PutItem(ctx, in)
 	var failed *types.ConditionalCheckFailedException
 	switch {
 	case errors.As(err, &failed) && attributevalue.NumberOf(failed.Item, attrSeq) == rev:
@@ -57,7 +57,7 @@ func (s *jobs) PutJob(ctx context.Context, env string, j state.Job, now time.Tim
 // Jobs implements state.Jobs.
 func (s *jobs) Jobs(ctx context.Context, env, begin string, now time.Time) ([]state.Job, error) {
 	var out []state.Job
-	err := s.query(ctx, partition(jobsPart(env), begin, true), func(i item) (bool, error) {
+	err := s.db.query(ctx, partition(jobsPart(env), begin, true), func(i item) (bool, error) {
 		j := state.Job{
 			ID:      attributevalue.TextOf(i, attrSort),
 			Rev:     attributevalue.NumberOf(i, attrSeq),

@@ -9,12 +9,10 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"southbound/localstack/server"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/awstest"
-	"southbound/shared/aws/bucket"
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/deploy/state"
 	"southbound/shared/internal/simtest/deploytest"
@@ -47,24 +45,22 @@ func open(t *testing.T, c dynamo.Config) *dynamo.State {
 	return s
 }
 
-// TestConformance runs the suite of the port as it is, and with limits so small that every way of
-// storing is taken: each on DynamoDB Local, which is the reference for conditions and transactions,
-// and with faults; and the one that asks most on MiniStack, with real objects. What asks less there
-// is asked of it end to end.
+// TestConformance runs the suite of the port as it is, and with limits so small that a transaction
+// has two rows, and each value items of its own: on DynamoDB Local, which is the reference for
+// conditions and transactions, with and without faults, and on MiniStack.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name    string
-		kind    server.Kind
-		prepare func(*dynamo.State)
-		faults  bool
+		name   string
+		kind   server.Kind
+		limits *dynamo.Limits
+		faults bool
 	}{
-		{"DynamoDBLocal", server.DynamoDB, func(*dynamo.State) {}, false},
-		{"MiniStackAndObjects", server.MiniStack, (*dynamo.State).Squeeze, false},
-		{"Objects", server.DynamoDB, (*dynamo.State).Squeeze, false},
-		{"Items", server.DynamoDB, (*dynamo.State).SqueezeItems, false},
-		{"Faults", server.DynamoDB, func(*dynamo.State) {}, true},
-		{"FaultsAndItems", server.DynamoDB, (*dynamo.State).SqueezeItems, true},
+		{"DynamoDBLocal", server.DynamoDB, nil, false},
+		{"MiniStack", server.MiniStack, dynamo.Small(), false},
+		{"Small", server.DynamoDB, dynamo.Small(), false},
+		{"Faults", server.DynamoDB, nil, true},
+		{"FaultsAndSmall", server.DynamoDB, dynamo.Small(), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -76,14 +72,8 @@ func TestConformance(t *testing.T) {
 						Rewrite: awstest.Unprocessed}
 				}
 				api, table := client(t, c.kind, faults)
-				config := dynamo.Config{API: api, Table: table, Objects: &awstest.Objects{}}
-				if c.kind == server.MiniStack {
-					config.Objects = objects(t, table)
-				}
-				a, b := open(t, config), open(t, config)
-				c.prepare(a)
-				c.prepare(b)
-				h := harness(a, b)
+				config := dynamo.Config{API: api, Table: table, Host: dynamo.Host{Limits: c.limits}}
+				h := harness(open(t, config), open(t, config))
 				// a winner whose answer was lost may be told that it lost: see
 				// RepeatedCommitShowsItself
 				h.Serial = c.faults
@@ -110,7 +100,7 @@ func TestJobs(t *testing.T) {
 			deploytest.TestJobs(t, func(t *testing.T) deploytest.JobsHarness {
 				t.Helper()
 				api, table := client(t, c.kind, c.faults)
-				config := dynamo.Config{API: api, Table: table, Objects: &awstest.Objects{}}
+				config := dynamo.Config{API: api, Table: table}
 				return deploytest.JobsHarness{A: open(t, config), B: open(t, config),
 					Serial: c.faults != nil}
 			})
@@ -135,24 +125,11 @@ func TestAudit(t *testing.T) {
 			deploytest.TestAudit(t, func(t *testing.T) (a, b state.AuditLog) {
 				t.Helper()
 				api, table := client(t, c.kind, c.faults)
-				config := dynamo.Config{API: api, Table: table, Objects: &awstest.Objects{}}
+				config := dynamo.Config{API: api, Table: table}
 				return open(t, config), open(t, config)
 			})
 		})
 	}
-}
-
-// objects returns real objects in a new bucket.
-func objects(t *testing.T, name string) dynamo.Objects {
-	t.Helper()
-	api := s3.NewFromConfig(awstest.Config(server.URL(server.MiniStack), nil), func(o *s3.Options) {
-		o.UsePathStyle = true
-	})
-	if _, err := api.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil &&
-		!awserr.Is(err, "BucketAlreadyOwnedByYou") {
-		t.Fatal(err)
-	}
-	return bucket.NewObjects(api, name)
 }
 
 func harness(a, b *dynamo.State) deploytest.StateHarness {

@@ -97,8 +97,7 @@ func Open(ctx context.Context, c Config) (*Home, error) {
 	if err := h.services(api); err != nil {
 		return nil, err
 	}
-	h.State, err = dynamo.New(dynamo.Config{API: api, Table: c.Table,
-		Objects: bucket.NewObjects(h.S3, c.Bucket), Log: h.LogStore,
+	h.State, err = dynamo.New(dynamo.Config{API: api, Table: c.Table, Log: h.LogStore,
 		Waits: h.waits})
 	if err != nil {
 		return nil, err

@@ -97,8 +97,8 @@ func (l *Log) lanes(ctx context.Context, env string, lanes []string) []string {
 func (l *Log) CatchUp(ctx context.Context, env string) error { return l.catchUp(ctx, env, nil) }
 
 // catchUp logs lanes, or all if lanes is nil, part by part. Parts that were logged before ctx ends
-// stay logged. It writes the store before it advances the cursors (Logged). After a crash in
-// between, the same block is written again, and readers drop the duplicates by id.
+// stay logged. It writes the store before it removes the commits (Logged). After a crash in
+// between, they are written again, and readers drop the duplicates by id.
 func (l *Log) catchUp(ctx context.Context, env string, lanes []string) error {
 	for {
 		began := time.Now()
@@ -114,7 +114,7 @@ func (l *Log) catchUp(ctx context.Context, env string, lanes []string) error {
 		}
 		l.count("Logged", len(u.Actions)+len(u.Parameters))
 		l.Logger.InfoContext(ctx, "logged", "environment", env, "actions", len(u.Actions),
-			"parameters", len(u.Parameters), "lanes", u.Lanes(),
+			"parameters", len(u.Parameters), "commits", u.Commits(),
 			"duration_ms", time.Since(began).Milliseconds())
 		if !u.More {
 			return nil

@@ -12,10 +12,12 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/go-cmp/cmp"
 
 	"southbound/localstack/server"
+	"southbound/shared/aws/attributevalue"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/logs"
 	"southbound/shared/deploy/state"
@@ -173,7 +175,7 @@ func TestForeignMessages(t *testing.T) {
 	}
 	logged(t, w.process(), "with foreign messages beside it")
 	w.faults = &awstest.Faults{Decide: func(_ string, body []byte) awstest.Fault {
-		if strings.Contains(string(body), "L/prod") {
+		if strings.Contains(string(body), "Z/prod") {
 			return awstest.Drop
 		}
 		return awstest.None
@@ -192,12 +194,17 @@ func TestDamagedLaneIsAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, server.DynamoDB)
 	m := &maker{every: time.Second}
-	damaged := m.actions("b", 1, 1)
-	damaged[0].Reason = noise(20 << 10) // stands in an object
-	commits(t, w.process(), "b/0", damaged, 1)
-	if err := w.state.(*awstest.Objects).List(t.Context(), func(name string, _ time.Time) error {
-		return w.state.Put(t.Context(), name, []byte("x"))
-	}); err != nil {
+	commits(t, w.process(), "b/0", m.actions("b", 1, 1), 1)
+	api := dynamodb.NewFromConfig(awstest.Config(server.URL(server.DynamoDB), nil))
+	items, err := api.Query(t.Context(), &dynamodb.QueryInput{TableName: &w.table,
+		KeyConditionExpression:    aws.String("k = :k"),
+		ExpressionAttributeValues: attributevalue.Item{":k": attributevalue.Text("Z/" + env)}})
+	if err != nil || len(items.Items) != 1 {
+		t.Fatalf("%v: %d items of actions", err, len(items.Items))
+	}
+	items.Items[0]["b"] = attributevalue.Blob([]byte("x"))
+	if _, err := api.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.table,
+		Item: items.Items[0]}); err != nil {
 		t.Fatal(err)
 	}
 	commits(t, w.process(), "a/0", m.actions("a", 1, 1), 1)

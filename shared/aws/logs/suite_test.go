@@ -37,7 +37,6 @@ type world struct {
 	t       *testing.T
 	kind    server.Kind
 	table   string
-	state   dynamo.Objects
 	log     logs.Objects
 	meter   *meter.Meter
 	faults  *awstest.Faults
@@ -74,7 +73,7 @@ func newWorld(t *testing.T, kind server.Kind) *world {
 		t.Fatal(err)
 	}
 	if kind == server.DynamoDB {
-		w.state, w.log = &awstest.Objects{}, &objects{}
+		w.log = &objects{}
 		return w
 	}
 	c := awstest.Config(server.URL(server.MiniStack), nil)
@@ -84,7 +83,7 @@ func newWorld(t *testing.T, kind server.Kind) *world {
 	if err != nil && !awserr.Is(err, "BucketAlreadyOwnedByYou") {
 		t.Fatal(err)
 	}
-	w.state, w.log = bucket.NewObjects(api, w.table), bucket.NewLogObjects(api, w.table)
+	w.log = bucket.NewLogObjects(api, w.table)
 	return w
 }
 
@@ -101,11 +100,10 @@ func (w *world) process() *logs.Log {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	config := dynamo.Config{API: api, Table: w.table, Objects: w.state, Log: store}
+	config := dynamo.Config{API: api, Table: w.table, Log: store}
 	if w.squeeze {
 		store.Squeeze()
-		config.Host.Limits = &dynamo.Limits{Inline: 1, Record: 1, Refs: 2, Objects: 2, Released: 1,
-			Together: 1, IDs: 8 << 10, Forget: 20, Sources: 90}
+		config.Host.Limits = &dynamo.Limits{Page: 3, Bytes: 1 << 20, Value: 100}
 	}
 	state, err := dynamo.New(config)
 	if err != nil {

@@ -167,8 +167,7 @@ func (w *world) start(faults *awstest.Faults, change ...func(c *provision.Config
 	p.meter.Install(&plain)
 	objects := w.s3(plain)
 	var err error
-	if p.state, err = dynamo.New(dynamo.Config{API: dynamodb.NewFromConfig(plain), Table: w.name,
-		Objects: bucket.NewObjects(objects, w.name)}); err != nil {
+	if p.state, err = dynamo.New(dynamo.Config{API: dynamodb.NewFromConfig(plain), Table: w.name}); err != nil {
 		w.t.Fatal(err)
 	}
 	var via http.RoundTripper = w.rules

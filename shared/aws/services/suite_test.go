@@ -146,7 +146,7 @@ func TestFeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	feed, err := dynamo.New(dynamo.Config{API: api, Table: table, Objects: &awstest.Objects{}})
+	feed, err := dynamo.New(dynamo.Config{API: api, Table: table})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"hash/fnv"
 	"time"
-
-	"southbound/shared/fault"
 )
 
 // chores runs the chores that are due in this minute.
@@ -21,20 +19,6 @@ func (s *Sweeper) chores(ctx context.Context, envs []string, at time.Time) []err
 		s.Log.InfoContext(ctx, "collected", "environment", env, "versions", out.Versions, "actions",
 			out.Actions, "files", out.Files)
 		return err
-	})
-	daily := func(name string, do func() error) {
-		if minuteOf(name) != minute(at) || len(envs) == 0 {
-			return
-		}
-		if err := do(); err != nil {
-			s.Log.ErrorContext(ctx, "chore failed", "chore", name, "error", err.Error())
-			errs = append(errs, err)
-		}
-	}
-	daily("orphans", func() error {
-		n, err := s.State.DropOrphans(ctx, s.Clock.Now().Add(-orphanAge))
-		s.Log.InfoContext(ctx, "removed objects and items that nothing names", "removed", n)
-		return fault.Wrap(fault.Unknown, "remove orphans", err)
 	})
 	// hourly, because agents may become idle between two repairs
 	if s.Queues != nil && len(envs) > 0 && minute(at)%60 == minuteOf("idle")%60 {

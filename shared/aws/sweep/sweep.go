@@ -32,7 +32,6 @@ type State interface {
 	QuietUntil(ctx context.Context) (map[string]time.Time, error)
 	MarkQuiet(ctx context.Context, env string, until time.Time) (bool, error)
 	Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error)
-	DropOrphans(ctx context.Context, before time.Time) (int, error)
 	Watched
 }
 
@@ -91,8 +90,6 @@ const (
 	// again. Together they end within the minute.
 	firstAgain = 3 * time.Second
 	lastAgain  = 12 * time.Second
-	// orphanAge is the minimum age at which an unreferenced object is removed.
-	orphanAge = 48 * time.Hour
 )
 
 // Run sweeps all environments. The time at is the minute for which Run was called. Run continues

@@ -155,8 +155,7 @@ func TestChores(t *testing.T) {
 	export(t, h, "prod", modelOf(2))
 	serve(t, h, "prod")
 	s := sweeperOf(h)
-	for _, at := range []time.Time{quiet("prod"), atMinute(minuteOf("collect prod")),
-		atMinute(minuteOf("orphans"))} {
+	for _, at := range []time.Time{quiet("prod"), atMinute(minuteOf("collect prod"))} {
 		if err := s.Run(t.Context(), at); err != nil {
 			t.Fatal(err)
 		}

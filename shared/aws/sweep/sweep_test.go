@@ -73,11 +73,6 @@ func (b *book) Collect(_ context.Context, env string, _ time.Duration) (deploy.C
 	return deploy.Collected{}, nil
 }
 
-func (b *book) DropOrphans(context.Context, time.Time) (int, error) {
-	b.note("orphans")
-	return 1, nil
-}
-
 func (b *book) Outbox(context.Context, string, int) ([]state.Outbox, error) {
 	return []state.Outbox{{At: now.Add(-time.Hour)}}, nil
 }
@@ -143,7 +138,7 @@ func newSweeper(b *book) *Sweeper {
 
 // quiet is a minute in which no chore is due.
 func quiet(envs ...string) time.Time {
-	names := []string{"orphans", "idle"}
+	names := []string{"idle"}
 	for _, env := range envs {
 		names = append(names, "collect "+env)
 	}
@@ -198,11 +193,9 @@ func TestRun(t *testing.T) {
 		{"old things are collected in a minute of the day, also of who rests",
 			&book{resting: map[string]time.Time{"a": soon}}, atMinute(minuteOf("collect a")),
 			[]string{"collect a"}, nil, false},
-		{"orphans go daily", &book{resting: map[string]time.Time{"a": soon}},
-			atMinute(minuteOf("orphans")), []string{"orphans"}, nil, false},
 		{"idle agents sleep daily", &book{resting: map[string]time.Time{"a": soon}},
 			atMinute(minuteOf("idle")), []string{"idle"}, nil, false},
-		{"where there is nothing there are no chores", &book{}, atMinute(minuteOf("orphans")), nil,
+		{"where there is nothing there are no chores", &book{}, atMinute(minuteOf("idle")), nil,
 			nil, false},
 	} {
 		s := newSweeper(c.book)

@@ -13,12 +13,14 @@ type Guard struct {
 	Fence int64
 }
 
-// Commit is one write of a planner or of a lane's worker. It applies whole or not at all, with two
-// exceptions: rows whose Rev has changed are left out and returned, and Next may be refused. A
-// store that writes a large commit in steps may detect a conflict late. By then it may have counted
-// the row as checked and removed outbox entries.
+// Commit is one write of a planner or of a lane's worker. It applies whole or not at all, with three
+// exceptions: rows whose Rev has changed are left out and returned, Next may be refused, and a store
+// may write a large commit in pages. If the process ends between two pages, or a page fails, a
+// prefix of Rows is written, each with its Actions, AddOutbox and facts. Env, Version and Agents are
+// then written if Env begins a release. All else is written with the last page. PlanSeq grows with
+// each page.
 //
-// Large: it holds all that one transaction writes and applies as one.
+// Large: it holds all that one write consists of.
 type Commit struct {
 	// Guard must still hold, else Fenced and nothing is applied.
 	Guard Guard

@@ -11,7 +11,7 @@ import (
 
 // MaxKept is the size in bytes of the state that a handler may keep of one resource, with its secret
 // outputs.
-const MaxKept = 4 << 20
+const MaxKept = 2 << 20
 
 // maxKeptHead is the size in bytes of the head of a Plain.
 const maxKeptHead = binary.MaxVarintLen64

@@ -34,9 +34,7 @@ var (
 type bits uint64
 
 const (
-	// version, hash and body; without it, those of the previous row apply
-	hasIntent  bits = 1 << iota
-	isDeployed      // Deployed equals Hash
+	isDeployed bits = 1 << iota // Deployed equals Hash
 	isOrphaned
 	isRemoving
 	hasFactsAsked
@@ -93,9 +91,8 @@ func (b *bits) set(is bool, bit bits) {
 	}
 }
 
-func bitsOf(r *state.Row, intent bool) bits {
+func bitsOf(r *state.Row) bits {
 	var b bits
-	b.set(intent, hasIntent)
 	b.set(r.Deployed != "" && r.Deployed == r.Hash, isDeployed)
 	b.set(r.Deployed != "" && r.Deployed != r.Hash, hasDeployed)
 	b.set(r.Orphaned, isOrphaned)
@@ -136,23 +133,13 @@ func bitsOf(r *state.Row, intent bool) bits {
 	return b
 }
 
-// Explained reports whether an encoded row may have a reason, without decoding it.
-func Explained(b []byte) bool {
-	r := binform.Reader{B: b}
-	return bits(r.Uint())&(hasReason|hasProblem|hasMissing|hasBlockedBy) != 0
-}
-
-// Write encodes a row without its id and its lane. If intent is false, it also omits version, hash
-// and body. They are then those of the previous row.
-func Write(w *binform.Writer, r *state.Row, intent bool) {
-	has := bitsOf(r, intent)
+// Write encodes a row without its id, its revision and its lane.
+func Write(w *binform.Writer, r *state.Row) {
+	has := bitsOf(r)
 	w.Uint(uint64(has))
-	w.Int(r.Rev)
-	if intent {
-		w.Int(int64(r.Version))
-		w.Hex(r.Hash)
-		w.Bytes(r.Body)
-	}
+	w.Int(int64(r.Version))
+	w.Hex(r.Hash)
+	w.Bytes(r.Body)
 	w.Word(string(r.Compliance), complianceWords)
 	w.Word(string(r.LastRun), lastRunWords)
 	w.Word(string(r.Blocked), blockedWords)
@@ -238,43 +225,13 @@ func writeRare(w *binform.Writer, r *state.Row, has bits) {
 	}
 }
 
-// Stored is a decoded row. Fields that its bits omit come from the previous row.
-type Stored struct {
-	state.Row
-
-	has bits
-}
-
-// Of returns a row as Write would store it.
-func Of(r state.Row, intent bool) Stored { return Stored{Row: r, has: bitsOf(&r, intent)} }
-
-// HasIntent reports whether the row has its own version, hash and body.
-func (r *Stored) HasIntent() bool { return r.has&hasIntent != 0 }
-
-// After completes a row with the fields of the previous row.
-func (r *Stored) After(before *state.Row) state.Row {
-	out := r.Row
-	if r.has&hasIntent == 0 {
-		out.Version, out.Hash, out.Body = before.Version, before.Hash, before.Body
-	}
-	if r.has&isDeployed != 0 {
-		out.Deployed = out.Hash
-	}
-	return out
-}
-
-// Read decodes the output of Write into r, in which only the id may be set. Body, Waiting and Notes
-// share the memory of d.
-func Read(d *binform.Reader, r *Stored) { r.has = read(d, &r.Row) }
-
-func read(d *binform.Reader, r *state.Row) bits {
+// Read decodes the output of Write into r, in which only the id, the revision and the lane may be
+// set. Body, Waiting and Notes share the memory of d.
+func Read(d *binform.Reader, r *state.Row) {
 	parts := bits(d.Uint())
-	r.Rev = d.Int()
 	r.Orphaned, r.Removing = parts&isOrphaned != 0, parts&isRemoving != 0
 	r.PossiblyChanged = parts&isPossiblyChanged != 0
-	if parts&hasIntent != 0 {
-		r.Version, r.Hash, r.Body = int(d.Int()), d.Hex(), d.Bytes()
-	}
+	r.Version, r.Hash, r.Body = int(d.Int()), d.Hex(), d.Bytes()
 	r.Compliance = state.Compliance(d.Word(complianceWords))
 	r.LastRun = state.LastRun(d.Word(lastRunWords))
 	r.Blocked = state.Blocked(d.Word(blockedWords))
@@ -290,8 +247,11 @@ func read(d *binform.Reader, r *state.Row) bits {
 	r.Purges, r.Reloaded = parts.number(d, hasPurges), parts.number(d, hasReloaded)
 	r.Moves, r.Settled = parts.number(d, hasMoves), parts.number(d, hasSettled)
 	r.Priority = state.Priority(parts.number(d, hasPriority))
-	if parts&hasDeployed != 0 {
+	switch {
+	case parts&hasDeployed != 0:
 		r.Deployed = d.Hex()
+	case parts&isDeployed != 0:
+		r.Deployed = r.Hash
 	}
 	if parts&hasLastAction != 0 {
 		r.LastAction = d.Hex()
@@ -315,7 +275,6 @@ func read(d *binform.Reader, r *state.Row) bits {
 	if parts&hasTriedAt != 0 {
 		r.TriedAt = binform.TimeOf(d.Int() + last)
 	}
-	return parts
 }
 
 // readRare is the inverse of writeRare.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 )
@@ -16,6 +17,11 @@ const (
 	attrPart = "k"
 	attrSort = "s"
 )
+
+// conflict is the error of a write that meets a transaction in progress.
+func conflict() error {
+	return &types.TransactionConflictException{Message: aws.String("Transaction is ongoing for the item")}
+}
 
 func invalid(message string) error {
 	return &smithy.GenericAPIError{Code: "ValidationException", Message: message,

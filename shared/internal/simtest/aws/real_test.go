@@ -307,3 +307,9 @@ func code(err error) string {
 	}
 	return fmt.Sprint(err)
 }
+
+// keyText returns the key of an item, for comparisons.
+func keyText(i item) string {
+	part, sort, err := keyOf(item{attrPart: i[attrPart], attrSort: i[attrSort]}, true)
+	return fmt.Sprint(part, "|", sort, err)
+}

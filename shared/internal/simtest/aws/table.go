@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -21,6 +22,7 @@ const (
 	maxOfBatchGet    = 100
 	maxOfBatchWrite  = 25
 	maxItem          = 400 << 10
+	maxTransaction   = 4 << 20 // bytes
 	maxToken         = 36
 	tokenLife        = 10 * time.Minute
 )
@@ -41,8 +43,6 @@ type Table struct {
 	parts  map[string]*partition
 	writes int
 	tokens map[string]answered
-
-	forgetTokens, forgetRest bool // set by mutants
 }
 
 var _ dynamo.API = (*Table)(nil)
@@ -68,6 +68,14 @@ type answered struct {
 func NewTable(name string) *Table {
 	return &Table{Name: name, parts: map[string]*partition{}, tokens: map[string]answered{}}
 }
+
+// At returns the table as it was after a number of writes, to be read.
+func (t *Table) At(writes int) *Table {
+	return &Table{Name: t.Name, parts: t.parts, writes: writes, tokens: map[string]answered{}}
+}
+
+// Writes returns the number of writes.
+func (t *Table) Writes() int { return t.writes }
 
 func (t *Table) now() time.Time {
 	if t.Now != nil {
@@ -147,7 +155,7 @@ func (t *Table) GetItem(
 	if err != nil {
 		return nil, err
 	}
-	return &dynamodb.GetItemOutput{Item: t.at(part, sort, t.sees(in.ConsistentRead))}, nil
+	return &dynamodb.GetItemOutput{Item: maps.Clone(t.at(part, sort, t.sees(in.ConsistentRead)))}, nil
 }
 
 // PutItem implements dynamo.API.
@@ -272,7 +280,7 @@ func (t *Table) TransactWriteItems(
 	steps := make([]step, len(in.TransactItems))
 	reasons := make([]types.CancellationReason, len(steps))
 	failed := false
-	seen := map[[2]string]bool{}
+	seen, size := map[[2]string]bool{}, 0
 	for i := range in.TransactItems {
 		s, err := t.step(&in.TransactItems[i])
 		if err != nil {
@@ -284,6 +292,9 @@ func (t *Table) TransactWriteItems(
 		}
 		seen[[2]string{s.part, s.sort}] = true
 		steps[i] = s
+		if size += sizeOf(s.item); size > maxTransaction {
+			return nil, invalid("Transaction payload size cannot exceed 4MB")
+		}
 		have := t.at(s.part, s.sort, t.writes)
 		ok, err := condition(s.expression, s.values, have)
 		if err != nil {
@@ -308,8 +319,6 @@ func (t *Table) TransactWriteItems(
 	for _, s := range steps {
 		t.set(s.part, s.sort, s.item)
 	}
-	if !t.forgetTokens {
-		t.tokens[token] = answered{in, t.now()}
-	}
+	t.tokens[token] = answered{in, t.now()}
 	return &dynamodb.TransactWriteItemsOutput{}, nil
 }

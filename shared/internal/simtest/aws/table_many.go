@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -49,7 +50,7 @@ func (t *Table) Query(
 			continue
 		}
 		if i := t.at(part, sort, writes); i != nil {
-			out.Items = append(out.Items, i)
+			out.Items = append(out.Items, maps.Clone(i))
 			if len(out.Items) == limit {
 				out.LastEvaluatedKey = item{attrPart: i[attrPart], attrSort: i[attrSort]}
 				break
@@ -117,10 +118,10 @@ func (t *Table) BatchGetItem(
 	for _, k := range ask.Keys[:n] {
 		part, sort, _ := keyOf(k, true)
 		if i := t.at(part, sort, writes); i != nil {
-			out.Responses[t.Name] = append(out.Responses[t.Name], i)
+			out.Responses[t.Name] = append(out.Responses[t.Name], maps.Clone(i))
 		}
 	}
-	if n < len(ask.Keys) && !t.forgetRest {
+	if n < len(ask.Keys) {
 		left := ask
 		left.Keys = ask.Keys[n:]
 		out.UnprocessedKeys[t.Name] = left

@@ -135,7 +135,7 @@ func manyLanes(f *fixture) {
 	s, err := f.B.Schedule(f.ctx, env)
 	f.ok(err)
 	f.same(len(s.Tickets), racers*commits*rows, "tickets")
-	f.same(s.PlanSeq, int64(racers*commits), "each plan counted")
+	f.same(s.PlanSeq >= racers*commits, true, "each plan counted, by a page or more")
 	counts, err := f.A.Counts(f.ctx, env)
 	f.ok(err)
 	f.same(nonZero(counts), map[state.Status]int{state.StatusAvailable: racers * commits * rows},
