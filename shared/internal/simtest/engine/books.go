@@ -21,7 +21,8 @@ type books struct {
 	actions map[string]bool
 	events  map[resource.ID]owed
 	sched   schedBook
-	ticket  int64 // the greatest so far
+	whole   *state.Commit // whose page is written; nil: no page is
+	ticket  int64         // the greatest so far
 	law     *law
 	removed time.Duration // time of the last removal of files
 	// removed parameters and facts, with the time until which they were known

@@ -20,13 +20,17 @@ func answers(c *state.Commit) bool {
 
 // checkPlan checks a commit of a planner.
 func checkPlan(r *run, t *task, c *state.Commit, out *state.Committed, b before) {
-	last := r.books.ticket
-	if answers(c) {
+	last, asked := r.books.ticket, c
+	if r.books.whole != nil { // all pages have one ticket and one reason, also if they are repeated
+		asked = r.books.whole
+		last--
+	}
+	if answers(asked) {
 		t.books.answers = c.Guard.Fence
 	}
 	// requests that follow from a run, whatever the task was started for
 	follows := t.books.answers == c.Guard.Fence
-	if now := r.books.law.answered(c); len(now) > 0 || !follows {
+	if now := r.books.law.answered(asked); len(now) > 0 || !follows {
 		t.books.follows = now
 	}
 	written(c, out, func(row *state.Row) {
@@ -70,11 +74,13 @@ func checkPlan(r *run, t *task, c *state.Commit, out *state.Committed, b before)
 	if c.Env != nil {
 		checkEnv(r, t, &b.env)
 	}
-	checkKept(r, t, c, out, b)
-	checkUntouched(r, t, old, c, out, b)
-	checkNotTargeted(r, t, old, c, out, b)
+	if r.books.whole == nil { // these checks are about all rows of a commit
+		checkKept(r, t, c, out, b)
+		checkUntouched(r, t, old, c, out, b)
+		checkNotTargeted(r, t, old, c, out, b)
+	}
 	checkPrefix(r, t, c)
-	if c.Env != nil && c.Plan && b.env.Releasing == 0 && !answers(c) {
+	if c.Env != nil && c.Plan && b.env.Releasing == 0 && !answers(asked) && r.books.whole == nil {
 		checkAsked(r, t, c, b)
 	}
 	checkForgotten(r, t, c)

@@ -179,6 +179,7 @@ func (c *recorder) Commit(
 	ctx context.Context, name string, in state.Commit,
 ) (state.Committed, error) {
 	r := c.r
+	r.books.whole = wholeOf(ctx)
 	noteCommit(r, &in)
 	before := rowsBefore(r, &in)
 	out, err := c.State.Commit(ctx, name, in)
@@ -198,6 +199,15 @@ func (c *recorder) Commit(
 	happenedBy(r, &in, &out, before)
 	checkCommit(r, &in, &out, before)
 	return out, nil
+}
+
+// wholeKey is the key of a commit in a context, under which its pages are written.
+type wholeKey struct{}
+
+// wholeOf returns the commit that the page under a context belongs to; nil: it is a whole commit.
+func wholeOf(ctx context.Context) *state.Commit {
+	c, _ := ctx.Value(wholeKey{}).(*state.Commit)
+	return c
 }
 
 // noteCommit occasionally simulates a concurrent write of a row just before it is written. The
