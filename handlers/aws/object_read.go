@@ -116,7 +116,7 @@ func (t *target) observe(head *s3.HeadObjectOutput) (map[string]any, error) {
 			out[name] = *v
 		}
 	}
-	// S3 returns the ARN of the key, whichever form it was given.
+	// S3 returns the ARN of the key, also if it was given an id or an alias.
 	if have, _ := out["kms_key"].(string); strings.HasSuffix(have, "/"+text(t.want, "kms_key")) {
 		out["kms_key"] = t.want.Attributes["kms_key"]
 	}

@@ -17,7 +17,7 @@ import (
 	"southbound/shared/tf/wire"
 )
 
-// terraformVersion is the version of Terraform that providers are told: the first one with write-only
+// terraformVersion is the version of Terraform that is sent to providers: the first one with write-only
 // attributes.
 const terraformVersion = "1.11.0"
 

@@ -67,7 +67,7 @@ func (s *session) diff(c *carried, config cty.Value) (map[string]diff.Diff, erro
 	}
 	out, computed := differences(s.ty, s.meta, prior, c.replace)
 	s.computed(computed)
-	// A create plans null for an empty list that was read. It differs only if the update says so, too.
+	// A create plans null for an empty list that was read. It differs only if the update also differs.
 	changes, _ := differences(s.ty, s.meta, prior, p)
 	maps.DeleteFunc(out, func(name string, _ diff.Diff) bool { _, is := changes[name]; return !is })
 	return replacing(s.meta, out, replaced, c.now.tainted), nil

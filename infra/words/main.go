@@ -15,7 +15,7 @@ import (
 
 // refused matches words that hide the noun or the actor, and words of no precise time.
 var refused = regexp.MustCompile(
-	`(?i)\b(somebody|nobody|whoever|anew|once more|by itself|meanwhile|seldom|any more)\b`)
+	`(?i)\b(somebody|someone|anyone|nobody|whoever|anew|once (more|again)|over again|gone over|by itself|meanwhile|seldom|any more|says so|of that of)\b`)
 
 // rare matches words that most sentences replace by a noun or a verb of the field.
 var rare = regexp.MustCompile(`(?i)\b(what|says?|said|tells?|told)\b`)

@@ -44,7 +44,7 @@ type actionRow struct {
 	Changes []attributeChange
 }
 
-// changeWord returns the word for what an action changed; "" for nothing.
+// changeWord returns the word for the change of an action; "" for none.
 func changeWord(a *api.Action) string {
 	switch {
 	case a.Change == "" || a.Change == "nochange":

@@ -237,7 +237,7 @@ func addressOf(described map[string]any) []attribute {
 	return out
 }
 
-// agentCounts counts the resources of an agent by status, each up to what a page counts.
+// agentCounts counts the resources of an agent by status, each up to the limit of a page.
 func (r *request) agentCounts(ctx context.Context, h api.Home, name string) ([]countView, error) {
 	page, err := resourcesOf(ctx, h, r.Env, &selection{Agents: []string{name}}, "", maxCounted)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // previewRow is a value that an order sets.
 type previewRow struct{ Operation, Target, From, To string }
 
-// effectView is what would become of an order.
+// effectView is the predicted effect of an order.
 type effectView struct {
 	Path     string       // the states that the instance would pass through
 	Rejected *problemView // why it would be rejected; nil: it would not
@@ -86,7 +86,7 @@ func (p *formPage) preview(ctx context.Context) {
 	}
 }
 
-// effect adds what would become of an order. A home without previews shows the values only.
+// effect adds the predicted effect of an order. A home without previews shows the values only.
 func (p *formPage) effect(ctx context.Context, d orders.Draft) {
 	got, err := p.r.home(ctx).PreviewOrder(ctx, p.r.Env, d)
 	if problems, _ := diag.Of(err); len(problems) > 0 {

@@ -28,7 +28,7 @@ type Bridge struct {
 	// `southbound provider`.
 	Packages Packages
 	// Check, if not nil, checks an agent and its resources for `southbound validate`, after their
-	// declarations were checked, by means of what is installed on this machine. It starts and changes
+	// declarations were checked, with the programs that are installed on this machine. It starts and changes
 	// nothing. A problem names a resource and an attribute, or neither: then it is one of the agent.
 	// Warnings do not make documents invalid.
 	Check func(ctx context.Context, a BridgedAgent) (problems, warnings diag.Problems)

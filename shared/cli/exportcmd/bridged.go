@@ -12,7 +12,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// bridged checks the agents of a model that have resources of bridges, by means of what is installed on
+// bridged checks the agents of a model that have resources of bridges, with the programs that are installed on
 // this machine. It prints warnings, and returns the problems. The project has the lock file.
 func (p *Planner) bridged(
 	ctx context.Context, m *model.Model, project string,

@@ -115,7 +115,7 @@ func (t *taker) yaml(ctx context.Context, text []byte) {
 		t.document(&n, func(yield func(*node) bool) {
 			for i := range items {
 				item := c.convert(items[i], 2)
-				items[i] = nil // lets the garbage collector free it while others are read
+				items[i] = nil // frees the memory while other documents are read
 				if ctx.Err() != nil || !yield(&item) {
 					return
 				}

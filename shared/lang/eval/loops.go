@@ -11,7 +11,7 @@ import (
 // looping is a collector that goes over the keys of a dict.
 type looping interface {
 	collector
-	// over reports whether a dict is gone over, in contrast to a dict that is an element.
+	// over reports whether a loop visits the items of a dict, rather than an element that is a dict.
 	over(*types.Dict) bool
 }
 

@@ -165,7 +165,7 @@ func ErrNoOrder(id string) error {
 		WithHint("an order is kept for a year")
 }
 
-// Settled reports whether an instance will stay as it is until someone changes it.
+// Settled reports whether an instance will stay as it is until a request changes it.
 func (r *Record) Settled(d *definition.Service) bool {
 	if len(r.Tasks) > 0 || r.Validating != "" {
 		return false

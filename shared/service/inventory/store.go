@@ -180,7 +180,7 @@ type Compile struct {
 	Removed bool `json:"removed,omitempty" doc:"trace and output were removed after 30 days"`
 }
 
-// MaxTrace and MaxOutput are the maximum sizes of what is kept of a compile: of the trace in bytes,
+// MaxTrace and MaxOutput are the maximum stored sizes for a compile: of the trace in bytes,
 // and of the output in bytes of JSON. CompileKept is how long both are kept.
 const (
 	MaxTrace    = 16 << 10

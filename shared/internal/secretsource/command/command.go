@@ -161,7 +161,7 @@ func complaint(value string, from *output) string {
 	return "; it printed to standard error: " + text
 }
 
-// output keeps the beginning of what a program prints, and discards the rest.
+// output keeps the beginning of the output of a program, and discards the rest.
 type output struct {
 	most int
 	full chan struct{} // closed when there is more than most; may be nil
