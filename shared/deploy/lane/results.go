@@ -243,7 +243,8 @@ func (r *recording) resolveConflicts(
 		}
 		of := &claim{row: now, node: cl.node, result: cl.result, wrote: &row, waved: cl.waved}
 		if i := slices.IndexFunc(effects, isStale); i >= 0 {
-			of, follows = cl, void(follows, now.ID)
+			// nothing has left by a result that does not count
+			of.row, of.wrote, follows = cl.row, now, void(follows, now.ID)
 			if effects[i] == (step.Stale{}) {
 				c.Actions = append(c.Actions, cl.result.Action)
 				c.Actions[len(c.Actions)-1].Stale = true

@@ -104,16 +104,17 @@ func TestOnceViolated(t *testing.T) {
 	}
 }
 
-// TestOnceInFocus pins seeds of a focus in which a plan once differed from its apply.
+// TestOnceInFocus pins seeds of a focus in which the engine once violated an invariant.
 func TestOnceInFocus(t *testing.T) {
 	t.Parallel()
 	for why, in := range map[string]struct {
 		focus string
 		seed  uint64
 	}{
-		"a plan of targets lacks a resource that the apply asks for facts":      {"kept", 1402224},
-		"a plan is applied again, and a fact is gone that it has purged":        {"waved", 1400933},
-		"a deploy may make a path lead somewhere, and a parameter is beside it": {"facts", 1401515},
+		"a plan of targets lacks a resource that the apply asks for facts":             {"kept", 1402224},
+		"a plan is applied again, and a fact is gone that it has purged":               {"waved", 1400933},
+		"a deploy may make a path lead somewhere, and a parameter is beside it":        {"facts", 1401515},
+		"a resource returns during its purge, leaves again, and its dependant reloads": {"failures", 2003433},
 	} {
 		t.Run(why, func(t *testing.T) { holds(t, DrawFor(in.seed, FocusOf(in.focus))) })
 	}
