@@ -232,7 +232,8 @@ type Blocked struct {
 func (e Blocked) next(r *state.Row) []Effect {
 	ends := r.BlockedBy != "" && e.By == ""
 	r.BlockedBy = e.By
-	if ends && !e.Brief && r.Runnable() {
+	// A new intent schedules a resource that waits for a decision, which is not runnable.
+	if ends && !e.Brief && (r.Runnable() || r.Ticket() != 0) {
 		return schedule(state.PriorityNewVersion)
 	}
 	return nil

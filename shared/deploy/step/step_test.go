@@ -487,6 +487,14 @@ func TestLeft(t *testing.T) {
 		"UnblockedAndUndefined": {reason: "it runs when its own values are known",
 			was:   func(r *state.Row) { blocked(r); undefined(r) },
 			event: Blocked{}, want: func(r *state.Row) { r.BlockedBy = "" }},
+		"UnblockedInDoubt": {
+			reason: "it was scheduled before it was blocked, and others may have run since",
+			was:    func(r *state.Row) { blocked(r); scheduled(r); r.Blocked = state.NeedsPerson },
+			event:  Blocked{}, want: func(r *state.Row) { r.BlockedBy = "" }, then: newest},
+		"UnblockedAndUndecided": {
+			reason: "a person has to decide first",
+			was:    func(r *state.Row) { blocked(r); r.Blocked = state.NeedsPerson },
+			event:  Blocked{}, want: func(r *state.Row) { r.BlockedBy = "" }},
 		"BlockedBriefly": {reason: "it has missed nothing", was: blocked,
 			event: Blocked{Brief: true}, want: func(r *state.Row) { r.BlockedBy = "" }},
 	})

@@ -115,6 +115,7 @@ func TestOnceInFocus(t *testing.T) {
 		"a plan is applied again, and a fact is gone that it has purged":               {"waved", 1400933},
 		"a deploy may make a path lead somewhere, and a parameter is beside it":        {"facts", 1401515},
 		"a resource returns during its purge, leaves again, and its dependant reloads": {"failures", 2003433},
+		"a block ends of what is scheduled and waits for a decision":                   {"hosts", 2004109},
 	} {
 		t.Run(why, func(t *testing.T) { holds(t, DrawFor(in.seed, FocusOf(in.focus))) })
 	}
