@@ -127,14 +127,12 @@ func (e *Engine) ForgetKept(ctx context.Context, env string, id resource.ID) err
 func (e *Engine) inLane(
 	ctx context.Context, env string, ids []resource.ID, fill func(c *state.Commit) error,
 ) error {
-	const what = "change kept state"
 	id := ids[0]
-	agents, err := e.State.Agents(ctx, env, id.Agent())
+	key, err := e.laneOf(ctx, env, id)
 	if err != nil {
-		return fault.Wrap(fault.Unknown, what, err)
+		return err
 	}
 	client, start := e.client(), e.Clock.Now()
-	key := state.LaneOf(id, id.Agent(), agents[id.Agent()].Lanes)
 	lease, free, err := client.AcquireUnless(ctx, env, key, state.LeaseMargin, func() bool {
 		return e.Clock.Now().Sub(start) > keptWait
 	})
@@ -166,12 +164,29 @@ func (e *Engine) inLane(
 	return nil // a sweep does what is left
 }
 
+// laneOf returns the lane whose worker may run a resource: that of its row, since a resource that leaves
+// the model stays in its lane if the number of lanes changes. A resource without a row will be in a
+// lane of its agent.
+func (e *Engine) laneOf(ctx context.Context, env string, id resource.ID) (string, error) {
+	rows, err := e.client().Rows(ctx, env, []resource.ID{id})
+	if err != nil {
+		return "", err
+	}
+	if row := rows[id]; row != nil {
+		return row.Lane, nil
+	}
+	agents, err := e.State.Agents(ctx, env, id.Agent())
+	if err != nil {
+		return "", fault.Wrap(fault.Unknown, "change kept state", err)
+	}
+	return state.LaneOf(id, id.Agent(), agents[id.Agent()].Lanes), nil
+}
+
 // commitUnmoved makes the commit of inLane, and returns the outbox entries that it has added. It holds
 // the lease of planners until then, so that no export moves the resource to another lane, whose worker
 // would start a run. It returns Busy if an export has done that before.
 func (e *Engine) commitUnmoved(ctx context.Context, env string, id resource.ID, lease state.Lease,
 	fill func(c *state.Commit) error) ([]state.Outbox, error) {
-	const what = "change kept state"
 	client := e.client()
 	plan, err := client.Acquire(ctx, env, state.PlanKey, 2*state.LeaseMargin)
 	if err != nil {
@@ -180,11 +195,11 @@ func (e *Engine) commitUnmoved(ctx context.Context, env string, id resource.ID, 
 	defer client.Release(ctx, env, plan)
 	c := state.Commit{Guard: state.Guard{Key: lease.Key, Fence: lease.Fence},
 		Until: e.Clock.Now().Add(state.LeaseMargin)}
-	agents, err := e.State.Agents(ctx, env, id.Agent())
+	key, err := e.laneOf(ctx, env, id)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, what, err)
+		return nil, err
 	}
-	if state.LaneOf(id, id.Agent(), agents[id.Agent()].Lanes) != lease.Key {
+	if key != lease.Key {
 		return nil, errKeptBusy(id)
 	}
 	if err := fill(&c); err != nil {
@@ -194,7 +209,7 @@ func (e *Engine) commitUnmoved(ctx context.Context, env string, id resource.ID, 
 		_, err := e.State.Commit(ctx, env, c)
 		return err
 	})
-	return c.AddOutbox, fault.Wrap(fault.Unknown, what, err)
+	return c.AddOutbox, fault.Wrap(fault.Unknown, "change kept state", err)
 }
 
 // ends returns Busy if one of the resources is running in a lane that it was moved from. A holder of

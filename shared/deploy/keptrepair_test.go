@@ -215,3 +215,49 @@ func TestImportKeptOfAMovedResource(t *testing.T) {
 		t.Errorf("in its new lane: %t, %v", changed, err)
 	}
 }
+
+// takesPlan calls meanwhile before the first lease of a planner is taken.
+type takesPlan struct {
+	state.State
+	meanwhile func()
+}
+
+// Acquire implements state.State.
+func (s *takesPlan) Acquire(
+	ctx context.Context, env, key, holder string, now, until time.Time,
+) (state.Lease, error) {
+	if f := s.meanwhile; f != nil && key == state.PlanKey {
+		s.meanwhile = nil
+		f()
+	}
+	return s.State.Acquire(ctx, env, key, holder, now, until)
+}
+
+// TestImportKeptOfALeavingResource pins that an import keeps the worker away that purges the resource. A
+// resource that leaves the model stays in its lane if the number of lanes changes.
+func TestImportKeptOfALeavingResource(t *testing.T) {
+	t.Parallel()
+	r, _ := keptRig(t)
+	one := labelled("a", "one", "x")
+	for i := 0; state.LaneOf(one.ID, "a", 3) == "a/0"; i++ {
+		one = labelled("a", fmt.Sprint("one", i), "x")
+	}
+	one.PurgeOnDelete = true
+	r.export(deploy.Export{Model: modelOf(one, labelled("a", "other", "y"))})
+	r.drain()
+	before := must(r.e.Kept(t.Context(), "e", one.ID))(t)
+	m := modelOf(labelled("a", "other", "y"))
+	m.Agents = []resource.Agent{{Name: "a", Transport: "local", Lanes: 3}}
+	r.export(deploy.Export{Model: m})
+	config := r.e.Config
+	config.State = &takesPlan{r.home, func() {
+		now := r.clock.Now()
+		if _, err := r.home.Acquire(t.Context(), "e", "a/0", "a worker", now,
+			now.Add(time.Hour)); !fault.Is(err, fault.Busy) {
+			t.Errorf("a worker gets the lane of the purge: %v", err)
+		}
+	}}
+	if _, _, err := deploy.New(config).ImportKept(t.Context(), "e", one.ID, before.Sealed, ""); err != nil {
+		t.Error(err)
+	}
+}
