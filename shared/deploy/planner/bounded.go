@@ -11,6 +11,8 @@ import (
 	"southbound/shared/resource"
 )
 
+// A bounded edit, and the data of the version that it reads.
+
 // bounded is an edit of the version in force that affects only the resources that it puts or drops:
 // see docs/design/export.md. Either an index shows that, or the exporter has compared the documents.
 //
@@ -77,40 +79,6 @@ func (s *bounded) entry(ctx context.Context, id resource.ID) (*version.Entry, er
 	return lines.Find(id)
 }
 
-// chunk returns the lines of a chunk.
-func (s *bounded) chunk(ctx context.Context, b int) (*version.Lines, error) {
-	err := s.readChunks(ctx, []int{b})
-	return s.read[b], err
-}
-
-// relates identifies the program and the types that define the relations of resources; "": they are
-// unknown. Contents that another program stored are not used.
-func relates(pl *Config) string {
-	if pl.Pack == "" {
-		return ""
-	}
-	return pl.Pack + "-" + pl.Types.Digest()
-}
-
-// readContents returns the contents of a version, from the cache or as stored with it; nil if there
-// are none.
-func (pl *Config) readContents(
-	ctx context.Context, v *state.Version,
-) (*version.Contents, error) {
-	x := pl.Contents.Get(v.Digest)
-	if x == nil {
-		var err error
-		if x, err = version.ReadContents(ctx, pl.Files, v, relates(pl)); err != nil {
-			return nil, err
-		}
-		pl.Contents.Keep(v.Digest, x)
-	}
-	if x == nil || len(x.Sums) != len(v.Chunks) {
-		return nil, nil
-	}
-	return x, nil
-}
-
 // fetch reads the chunks of resources.
 func (s *bounded) fetch(ctx context.Context, of []resource.Resource) error {
 	var chunks []int
@@ -119,6 +87,12 @@ func (s *bounded) fetch(ctx context.Context, of []resource.Resource) error {
 	}
 	slices.Sort(chunks)
 	return s.readChunks(ctx, slices.Compact(chunks))
+}
+
+// chunk returns the lines of a chunk.
+func (s *bounded) chunk(ctx context.Context, b int) (*version.Lines, error) {
+	err := s.readChunks(ctx, []int{b})
+	return s.read[b], err
 }
 
 // readChunks reads chunks that were not read yet.
@@ -154,106 +128,30 @@ func (s *bounded) sums(ctx context.Context) ([][sha256.Size]byte, error) {
 	return out, nil
 }
 
-// next builds the version after the edit; v has its base, and its files without an index.
-func (s *bounded) next(ctx context.Context, x Export, v state.Version) (next, error) {
-	d, err := s.delta(ctx, s.will.entries)
-	if err != nil {
-		return next{}, err
+// relates identifies the program and the types that define the relations of resources; "": they are
+// unknown. Contents that another program stored are not used.
+func relates(pl *Config) string {
+	if pl.Pack == "" {
+		return ""
 	}
-	v.Resources += len(s.list) - len(s.was)
-	if version.Buckets(v.Resources, s.plan.pl.ChunkSize) != len(v.Chunks) {
-		return next{}, ErrWhole
-	}
-	v.Number, v.At, v.Pack = s.plan.env.Last+1, s.plan.pl.Clock.Now(), s.plan.pl.Pack
-	v.Origin = x.Origin
-	v.Chunks, v.Sets = slices.Clone(v.Chunks), replacedSets(v.Sets, s.sets, setsOf(s.list))
-	sums, blobs, err := s.chunks(ctx, &v, d)
-	if err != nil {
-		return next{}, err
-	}
-	v.Digest = version.Digest(version.SumsDigest(sums), v.Agents)
-	if v.Digest == s.last.Digest {
-		return next{version: s.last, last: s.last, delta: d}, nil
-	}
-	marks := version.MarksOf(s.plan.pl.Checker, s.reached, pointers(s.list), len(sums))
-	known := s.others.Changed(nil, marks)
-	if known != nil {
-		known.Sums = sums
-		v.Files, known = s.files(known), known.Folded()
-	}
-	return next{version: v, last: s.last, fresh: true, blobs: blobs, delta: d, contents: known}, nil
+	return pl.Pack + "-" + pl.Types.Digest()
 }
 
-func pointers(list []resource.Resource) []*resource.Resource {
-	out := make([]*resource.Resource, len(list))
-	for i := range list {
-		out[i] = &list[i]
+// readContents returns the contents of a version, from the cache or as stored with it; nil if there
+// are none.
+func (pl *Config) readContents(
+	ctx context.Context, v *state.Version,
+) (*version.Contents, error) {
+	x := pl.Contents.Get(v.Digest)
+	if x == nil {
+		var err error
+		if x, err = version.ReadContents(ctx, pl.Files, v, relates(pl)); err != nil {
+			return nil, err
+		}
+		pl.Contents.Keep(v.Digest, x)
 	}
-	return out
-}
-
-// replacedSets returns sets without gone and with more; all are sorted.
-func replacedSets(sets, gone, more []string) []string {
-	out := make([]string, 0, len(sets)+len(more))
-	for len(gone)+len(more) > 0 {
-		var s string
-		puts := len(gone) == 0 || len(more) > 0 && more[0] <= gone[0]
-		if puts {
-			s, more = more[0], more[1:]
-		} else {
-			s = gone[0]
-		}
-		if len(gone) > 0 && gone[0] == s {
-			gone = gone[1:]
-		}
-		at, there := slices.BinarySearch(sets, s)
-		out, sets = append(out, sets[:at]...), sets[at:]
-		if there {
-			sets = sets[1:]
-		}
-		if puts {
-			out = append(out, s)
-		}
+	if x == nil || len(x.Sums) != len(v.Chunks) {
+		return nil, nil
 	}
-	return append(out, sets...)
-}
-
-// files returns the files of the version, given its contents.
-func (s *bounded) files(now *version.Contents) []string {
-	out := slices.Clone(s.last.Files)
-	for i := range s.list {
-		for _, hash := range version.FilesOf(&s.list[i]) {
-			if at, there := slices.BinarySearch(out, hash); !there {
-				out = slices.Insert(out, at, hash)
-			}
-		}
-	}
-	for _, r := range s.was {
-		for _, hash := range version.FilesOf(r) {
-			if at, there := slices.BinarySearch(out, hash); there && !now.Has(version.RefersTo(hash)) {
-				out = slices.Delete(out, at, at+1)
-			}
-		}
-	}
-	return out
-}
-
-// chunks applies the difference to the chunks of a version. It returns the sums of all chunks and
-// the files of the changed ones.
-func (s *bounded) chunks(
-	ctx context.Context, v *state.Version, d *delta,
-) ([][sha256.Size]byte, []state.Blob, error) {
-	var gone []resource.ID
-	for id := range d.before {
-		if s.now[id] == nil {
-			gone = append(gone, id)
-		}
-	}
-	sums, err := s.sums(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	blobs, err := version.EditChunks(v.Chunks, sums, gone, d.after,
-		func(b int) (*version.Lines, error) { return s.chunk(ctx, b) })
-	return sums, blobs, err
+	return x, nil
 }

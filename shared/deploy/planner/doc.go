@@ -7,6 +7,22 @@
 //	FollowUp    the work that follows from commits of workers, through the outbox
 //	Draft       plans an export without a lease and stores nothing, for a preview
 //
+// An export goes through these files:
+//
+//	export.go, exporting.go       validation, uploads, the lease; the next version and its plan
+//	sets.go, since.go             exports that affect few resources: a bounded edit (bounded.go,
+//	                              replaced.go) of the chunks of the last version (boundednext.go)
+//	edit.go, merge.go, target.go  all other exports: an edit of the base version
+//	resolve.go                    values for the references of the model: values.go reads them,
+//	                              attributes.go and fitting.go put them into one resource
+//	release.go, releaser.go       the difference to the version in force, and its rows
+//	entries.go, moves.go          values and former ids of these rows
+//	graph.go, wake.go, askfacts.go, block.go    the graph, and the other rows that it concerns
+//	steps.go, awaited.go, limits.go             the effects of the plan, as previews show them
+//	order.go, commit.go, notify.go              the commit, and the notices to lanes
+//
+// Later, outbox.go plans the work that follows from runs, and openrows.go gives rows new values.
+//
 // Workers run concurrently. If a worker writes a row in between, the same function plans the row
 // again, until everything is stored; see docs/design/engine-today.md.
 package planner

@@ -2,42 +2,16 @@ package planner
 
 import (
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 
 	"southbound/shared/deploy/model"
-	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
-	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
-// withoutFacts returns the values without those of facts.
-func (v *values) withoutFacts() *values {
-	out := *v
-	out.known = maps.Clone(v.known)
-	maps.DeleteFunc(out.known, func(k state.ParameterKey, _ resource.Data) bool { return k.Of != "" })
-	return &out
-}
-
-// nowhere returns the reason why a path into a known fact, to which v refers, leads nowhere; nil if
-// there is none. The error is fault.NotFound.
-func (v *values) nowhere(in any) error {
-	for _, ref := range resource.References(in) {
-		f, is := ref.(resource.Fact)
-		if !is {
-			continue
-		}
-		if data, known := v.known[state.ParameterKey{Name: f.Key(), Of: f.Of}]; known {
-			if _, err := f.In(data.Value()); err != nil {
-				return fault.Wrap(fault.NotFound, model.FactText(f), err)
-			}
-		}
-	}
-	return nil
-}
+// Values that do not fit their attributes: their conversion, and the reasons for people.
 
 // explainFact adds to the problem of a value the facts that it comes from. written is the attribute
 // with references.

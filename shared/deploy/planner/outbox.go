@@ -74,7 +74,7 @@ func (p *followUp) plan(ctx context.Context, entries []state.Outbox) error {
 		return err
 	}
 	if resolve {
-		if err := resolveAgain(ctx, p.planning, changed, nil); err != nil {
+		if err := resolveRows(ctx, p.planning, changed, nil); err != nil {
 			return err
 		}
 	}

@@ -76,7 +76,7 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 	if err := (&mover{r}).findMoves(ctx); err != nil {
 		return released{}, err
 	}
-	if err := r.resolve(ctx); err != nil {
+	if err := r.resolveValues(ctx); err != nil {
 		return released{}, err
 	}
 	if err := r.tied(ctx); err != nil {
@@ -103,10 +103,10 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 	if err := r.wake(ctx, old, graph); err != nil {
 		return released{}, err
 	}
-	if err := askFacts(ctx, p, r.unasked); err != nil {
+	if err := requestFacts(ctx, p, r.unasked); err != nil {
 		return released{}, err
 	}
-	if err := p.reblock(ctx, graph, r.blocked); err != nil {
+	if err := p.spreadBlocks(ctx, graph, r.blocked); err != nil {
 		return released{}, err
 	}
 	p.orderBy(graph)

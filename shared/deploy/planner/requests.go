@@ -173,7 +173,7 @@ func (pl *Planner) changeParameters(
 		for _, key := range p.store.unset {
 			about[key] = true
 		}
-		if err := resolveAgain(ctx, p, changed, about); err != nil {
+		if err := resolveRows(ctx, p, changed, about); err != nil {
 			return err
 		}
 		return p.commit(ctx, scheduleChanges)

@@ -9,13 +9,13 @@ import (
 	"strings"
 
 	"southbound/shared/deploy/model"
-	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
-	"southbound/shared/schema"
 )
+
+// A model: all references of an export get values, and its resources and agents become entries.
 
 // intents is a model whose references have been resolved as far as they can be.
 type intents struct {
@@ -41,81 +41,10 @@ type kept struct {
 	entry func(*resource.Resource, resource.Agent) (version.Entry, bool)
 }
 
-// values holds known parameters, facts and versions of secret outputs for resolving references.
-type values struct {
-	known    map[state.ParameterKey]resource.Data
-	outputs  map[resource.ID]string // by the resources that have outputs
-	volatile bool
-	pinned   bool // secrets keep the versions that they have
-}
-
-// lookup reads the parameters, facts and versions of secret outputs that refs name.
-func (pl *Config) lookup(ctx context.Context, env string, refs []any) (*values, error) {
-	out := &values{known: map[state.ParameterKey]resource.Data{}}
-	var params, facts []state.ParameterKey
-	var outputs []resource.ID
-	for _, ref := range refs {
-		switch r := ref.(type) {
-		case resource.Parameter:
-			params = append(params, state.ParameterKey{Name: r.Name})
-		case resource.Fact:
-			facts = append(facts, state.ParameterKey{Name: r.Key(), Of: r.Of})
-		case resource.Secret:
-			out.volatile = true
-			if o, is := r.Output(); is {
-				outputs = append(outputs, o.Of)
-			}
-		}
-	}
-	out.volatile = out.volatile || len(params)+len(facts) > 0
-	for _, q := range []state.ParameterQuery{{Keys: params}, {Keys: facts, Facts: true}} {
-		if len(q.Keys) == 0 {
-			continue
-		}
-		ps, err := pl.State.Parameters(ctx, env, q)
-		if err != nil {
-			return nil, fault.Wrap(fault.Unknown, "read parameters", err)
-		}
-		for i := range ps {
-			out.known[state.ParameterKey{Name: ps[i].Name, Of: ps[i].Of}] = ps[i].Data()
-		}
-	}
-	if len(outputs) == 0 {
-		return out, nil
-	}
-	slices.Sort(outputs)
-	var err error
-	out.outputs, err = pl.State.KeptOutputs(ctx, env, slices.Compact(outputs))
-	return out, fault.Wrap(fault.Unknown, "read versions of outputs", err)
-}
-
-// none reports whether no value is known.
-func (v *values) none() bool { return len(v.known)+len(v.outputs) == 0 }
-
-// resolver gives the references of resources and agents their values, as far as they are known. It
-// changes no plan.
-type resolver struct {
-	pl *Planner
-	// lookup reads the known values of references.
-	lookup func(ctx context.Context, refs []any) (*values, error)
-}
-
-// resolver returns a resolver with the stored values and those that the planned commit changes.
-func (p *planning) resolver() *resolver {
-	return &resolver{p.pl, func(ctx context.Context, refs []any) (*values, error) {
-		out, err := p.pl.lookup(ctx, p.env.Name, refs)
-		if err != nil {
-			return nil, err
-		}
-		for i := range p.store.set {
-			set := &p.store.set[i]
-			out.known[state.ParameterKey{Name: set.Name, Of: set.Of}] = set.Data()
-		}
-		for _, k := range p.store.unset {
-			delete(out.known, k)
-		}
-		return out, nil
-	}}
+// agentSet is the agents of a version.
+type agentSet struct {
+	list   []resource.Agent // sorted by name
+	byName map[string]resource.Agent
 }
 
 // resolveModel resolves the references of a model in place, except for kept resources, and encodes
@@ -128,7 +57,7 @@ func (p *resolver) resolveModel(
 		return intents{}, err
 	}
 	agents, problems := p.resolveAgents(ctx, m, known, keep.agents)
-	out, err := p.resolveResources(ctx, m, refs, known, agents, keep)
+	out, err := p.resolveAndEncode(ctx, m, refs, known, agents, keep)
 	if err == nil && len(problems) == 0 && (out.unsettled || optionsRefer(m.Agents)) {
 		// the values of the references are known now
 		problems = p.pl.Checker.CheckThings(m.Resources, len(m.Resources),
@@ -165,15 +94,8 @@ func (p *resolver) references(
 	return known, refs, err
 }
 
-// optionsRefer reports whether the options of agents hold references.
-func optionsRefer(agents []resource.Agent) bool {
-	return slices.ContainsFunc(agents, func(a resource.Agent) bool {
-		return len(resource.References(a.Options)) > 0
-	})
-}
-
-// resolveResources is resolveEach, and also completes and encodes the resources of a whole model.
-func (p *resolver) resolveResources(
+// resolveAndEncode is resolveReferences, and also completes and encodes the resources of a whole model.
+func (p *resolver) resolveAndEncode(
 	ctx context.Context,
 	m *model.Model,
 	refs [][]any,
@@ -181,7 +103,7 @@ func (p *resolver) resolveResources(
 	agents agentSet,
 	keep kept,
 ) (intents, error) {
-	out, err := p.resolveEach(ctx, m, refs, known, agents, keep)
+	out, err := p.resolveReferences(ctx, m, refs, known, agents, keep)
 	if err != nil {
 		return out, err
 	}
@@ -190,9 +112,9 @@ func (p *resolver) resolveResources(
 	return out, err
 }
 
-// resolveEach resolves refs, the references of the resources of a model, in place, except for kept
+// resolveReferences resolves refs, the references of the resources of a model, in place, except for kept
 // resources.
-func (p *resolver) resolveEach(
+func (p *resolver) resolveReferences(
 	ctx context.Context,
 	m *model.Model,
 	refs [][]any,
@@ -226,7 +148,7 @@ func (p *resolver) resolveEach(
 			problems.Add(q)
 		}
 		was := *r
-		r.Attributes, r.Followed = attrs, p.pl.followed(ctx, r, known)
+		r.Attributes, r.Followed = attrs, p.pl.followedAttributes(ctx, r, known)
 		out.unsettled = out.unsettled || len(ps) == 0 && !p.pl.Checker.MeansTheSame(&was, r)
 	}
 	if len(problems) > 0 {
@@ -239,10 +161,11 @@ func (p *resolver) resolveEach(
 	return out, nil
 }
 
-// agentSet is the agents of a version.
-type agentSet struct {
-	list   []resource.Agent // sorted by name
-	byName map[string]resource.Agent
+// optionsRefer reports whether the options of agents hold references.
+func optionsRefer(agents []resource.Agent) bool {
+	return slices.ContainsFunc(agents, func(a resource.Agent) bool {
+		return len(resource.References(a.Options)) > 0
+	})
 }
 
 // resolveAgents resolves the options of the agents of a model, except for kept agents. It adds
@@ -262,7 +185,7 @@ func (p *resolver) resolveAgents(
 		}
 		options, err := p.pl.resolveValue(ctx, a.Options, known)
 		if err == nil {
-			err = known.nowhere(options)
+			err = known.checkPaths(options)
 		}
 		if missing := model.Missing(options); err == nil && len(missing) > 0 {
 			err = fmt.Errorf("%s is not known", missing[0])
@@ -306,169 +229,4 @@ func optionHint(options any) string {
 		}
 	}
 	return "set it first: southbound parameter set NAME VALUE"
-}
-
-// resolveRef replaces a known parameter or fact by its value and gives a secret its version, a secret
-// output if it is known; any other reference stays as it is.
-func (pl *Config) resolveRef(ctx context.Context, ref any, known *values) (any, error) {
-	switch r := ref.(type) {
-	case resource.Parameter:
-		if _, none := r.Unknown(); none {
-			return ref, nil
-		}
-		if v, ok := known.known[state.ParameterKey{Name: r.Name}]; ok {
-			return v.Value(), nil
-		}
-	case resource.Fact:
-		if v, ok := known.known[state.ParameterKey{Name: r.Key(), Of: r.Of}]; ok {
-			if part, err := r.In(v.Value()); err == nil {
-				return part, nil
-			}
-		}
-	case resource.Secret:
-		if o, is := r.Output(); is {
-			r.Version = known.outputs[o.Of]
-			return r, nil
-		}
-		if known.pinned {
-			return ref, nil
-		}
-		return pl.secretVersion(ctx, r), nil
-	}
-	return ref, nil
-}
-
-// resolveValue returns a value in which the references to known values are replaced.
-func (pl *Config) resolveValue(ctx context.Context, v any, known *values) (any, error) {
-	of := func(ref any) (any, error) { return pl.resolveRef(ctx, ref, known) }
-	return resource.WalkParts(v, of, func(ref any) (any, error) {
-		out, err := of(ref)
-		if fact, is := ref.(resource.Fact); is && err == nil && !resource.FitsText(out) {
-			return nil, fault.New(fault.Invalid, "", "%s is %s, which cannot stand inside a text",
-				model.FactText(fact), resource.KindOf(out)).
-				WithHint("continue its path to a text, a number or a boolean")
-		}
-		return out, err
-	})
-}
-
-// resolveAttributes returns the attributes of r with resolved references, and the problems of their
-// values. A resource that is to be purged needs no attributes but those by which its handler finds the
-// object, so it does not wait for others.
-func (pl *Config) resolveAttributes(
-	ctx context.Context,
-	r *resource.Resource,
-	known *values,
-) (map[string]any, []diag.Problem) {
-	var problems []diag.Problem
-	t, _ := pl.Checker.Type(r)
-	out := make(map[string]any, len(r.Attributes))
-	for name, v := range r.Attributes {
-		resolved, err := pl.resolveValue(ctx, v, known)
-		if err != nil {
-			problems = append(problems, diag.Problem{Resource: string(r.ID), Attribute: name,
-				Message: err.Error(), Hint: fault.HintOf(err)})
-			continue
-		}
-		switch v.(type) {
-		case resource.Parameter, resource.Fact, resource.Text:
-			resolved = coerce(t, name, resolved)
-		}
-		if r.Purged && !findsObject(t, name) && awaits(resolved) {
-			continue
-		}
-		out[name] = resolved
-	}
-	if t != nil && len(problems) == 0 {
-		_, problems = model.CheckAttributes(t, out, r.Purged)
-		for i := range problems {
-			problems[i].Resource = string(r.ID)
-			explainFact(t, &problems[i], r.Written().Attributes[problems[i].Attribute],
-				out[problems[i].Attribute])
-		}
-	}
-	return out, problems
-}
-
-// findsObject reports whether a handler may find an object by an attribute.
-func findsObject(t *schema.Compiled, name string) bool {
-	if t == nil {
-		return true
-	}
-	a, known := t.Attribute(name)
-	return !known || a.Behaviour == schema.Namevar || a.Behaviour == schema.Parameter
-}
-
-// awaits reports whether a value lacks facts or secret outputs, and nothing else.
-func awaits(v any) bool {
-	lacks := false
-	for _, ref := range resource.References(v) {
-		if len(model.Missing(ref)) == 0 {
-			continue
-		}
-		if !resource.IsFollowed(ref) {
-			return false
-		}
-		lacks = true
-	}
-	return lacks
-}
-
-// lacksValues reports whether values of a resource are not known, or were left out because of that.
-func lacksValues(r *resource.Resource) bool {
-	return len(model.Missing(r.Attributes)) > 0 || len(r.Attributes) < len(r.Written().Attributes)
-}
-
-// valued returns a resource of a version with the values of its references, as far as they are known.
-// misfit is the reason why these values do not let the resource run: a path into a fact leads nowhere,
-// or a value does not fit its attribute; "" if there is none.
-func (pl *Planner) valued(
-	ctx context.Context, written *resource.Resource, known *values,
-) (now *resource.Resource, misfit string) {
-	attrs, problems := pl.resolveAttributes(ctx, written, known)
-	out := *written
-	out.Attributes, out.Followed = attrs, pl.followed(ctx, written, known)
-	if len(problems) > 0 {
-		return &out, problemText(&problems[0])
-	}
-	if err := known.nowhere(out.Attributes); err != nil {
-		return &out, problemText(&diag.Problem{Message: err.Error(), Hint: fault.HintOf(err)})
-	}
-	return &out, ""
-}
-
-// followed returns the attributes of r that refer to facts or secret outputs, with values for all
-// other references.
-func (pl *Planner) followed(
-	ctx context.Context, r *resource.Resource, known *values,
-) map[string]any {
-	var out map[string]any
-	for name, v := range r.Written().Attributes {
-		if !slices.ContainsFunc(resource.References(v), resource.IsFollowed) {
-			continue
-		}
-		kept, err := resource.Walk(v, func(ref any) (any, error) {
-			if resource.IsFollowed(ref) {
-				return unversioned(ref), nil
-			}
-			return pl.resolveRef(ctx, ref, known)
-		})
-		if err != nil {
-			continue // resolveAttributes has returned the problem
-		}
-		if out == nil {
-			out = map[string]any{}
-		}
-		out[name] = kept
-	}
-	return out
-}
-
-// unversioned returns a fact or a secret output as a version has it.
-func unversioned(ref any) any {
-	if s, is := ref.(resource.Secret); is {
-		s.Version = ""
-		return s
-	}
-	return ref
 }

@@ -203,7 +203,7 @@ func (s *bounded) resolve(ctx context.Context, x Export) error {
 			return ErrWhole
 		}
 	}
-	s.will, err = r.resolveResources(
+	s.will, err = r.resolveAndEncode(
 		ctx, m, refs, known, agentSet{list: s.last.Agents, byName: s.agents}, kept{},
 	)
 	if len(problems) > 0 || err != nil || s.will.unsettled {

@@ -13,7 +13,7 @@ import (
 // Graph holds the dependencies between the resources of a released version, by direct edges only.
 // It is immutable, stored as a file, and small, since it holds no attributes. Where things are
 // removed, its edges run in the opposite direction to those of the model: see
-// releasing.effectiveGraph in package planner.
+// releaser.buildGraph in package planner.
 type Graph struct {
 	IDs      []resource.ID // ascending
 	Lanes    []string      // ascending
