@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
-	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
@@ -392,15 +391,19 @@ func TestCacheIsTheAgents(t *testing.T) {
 
 func TestParameterNames(t *testing.T) {
 	t.Parallel()
+	r := newRig(t)
+	set := func(name string) error {
+		return r.e.SetParameters(t.Context(), "e", state.Parameter{Name: name, Value: "1"})
+	}
 	for _, name := range []string{"", "/", "a\r\nb", "a\nb", "\x00", "\x1b[31m", "\xff", "a\u2028b",
 		strings.Repeat("x", 1025), resource.Unknown("why").Name} {
-		if err := planner.CheckParameterName(name); !fault.Is(err, fault.Invalid) ||
+		if err := set(name); !fault.Is(err, fault.Invalid) ||
 			strings.ContainsAny(err.Error(), "\r\n\x1b") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 	for _, name := range []string{"a", "db/host-1.example", "mit Leerzeichen und ü", "日本"} {
-		if err := planner.CheckParameterName(name); err != nil {
+		if err := set(name); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

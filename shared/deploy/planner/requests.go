@@ -93,7 +93,7 @@ func (pl *Planner) Repair(ctx context.Context, env string, req Request) (int, er
 // and are scheduled.
 func (pl *Planner) SetParameters(ctx context.Context, env string, ps ...state.Parameter) error {
 	for i := range ps {
-		if err := CheckParameterName(ps[i].Name); err != nil {
+		if err := checkParameterName(ps[i].Name); err != nil {
 			return err
 		}
 		ps[i].Updated = pl.Clock.Now()
@@ -110,9 +110,9 @@ func isUnknown(name string) bool {
 // maxParameterName bounds the names of parameters, in characters.
 const maxParameterName = 255
 
-// CheckParameterName rejects invalid names of parameters. Messages, tables and logs show a name
+// checkParameterName rejects invalid names of parameters. Messages, tables and logs show a name
 // within one line.
-func CheckParameterName(name string) error {
+func checkParameterName(name string) error {
 	switch {
 	case name == "":
 		return fault.New(fault.Invalid, "set parameter", "a parameter needs a name")

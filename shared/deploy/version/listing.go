@@ -73,8 +73,8 @@ func encodedID(body []byte) resource.ID {
 	return r.ID
 }
 
-// NewListing reads the listing of a version. It decodes no resource.
-func NewListing(ctx context.Context, files state.Files, chunks []string) (*Listing, error) {
+// readListing reads the listing of a version. It decodes no resource.
+func readListing(ctx context.Context, files state.Files, chunks []string) (*Listing, error) {
 	type entry struct {
 		id  resource.ID
 		set int32
@@ -169,7 +169,7 @@ func (c *Listings) Get(ctx context.Context, v *state.Version) (*Listing, error) 
 		c.kept = append(slices.Delete(c.kept, i, i+1), k)
 		return k.Listing, nil
 	}
-	l, err := NewListing(ctx, c.files, v.Chunks)
+	l, err := readListing(ctx, c.files, v.Chunks)
 	if err == nil && len(l.IDs) <= maxListed {
 		c.kept = append(c.kept, keptListing{v.Chunks, l})
 		c.kept = c.kept[max(len(c.kept)-maxListings, 0):]

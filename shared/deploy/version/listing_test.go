@@ -120,7 +120,7 @@ func BenchmarkListing(b *testing.B) {
 	}
 	b.Run("first page", func(b *testing.B) {
 		timed(b, func() {
-			l, err := version.NewListing(b.Context(), files, v.Chunks)
+			l, err := version.NewListings(files).Get(b.Context(), &v)
 			if err != nil {
 				b.Fatal(err)
 			}
