@@ -246,7 +246,7 @@ func TestChangedResources(t *testing.T) {
 		if err != nil || counts[state.StatusDeployed] != c.n {
 			t.Errorf("%v: %v", err, counts)
 		}
-		if c.n >= 1000 && (float64(w)/n > 0.5 || wcu/n > 1) {
+		if c.n >= 1000 && (float64(w)/n > 0.5 || wcu/n > 6) {
 			t.Errorf("%d resources: %.3f writes and %.3f WCU a resource", c.n, float64(w)/n, wcu/n)
 		}
 	}

@@ -251,32 +251,32 @@ func (s *rows) Lane(
 	return out, nil
 }
 
-// Overview implements deploy.Overviewer. It reads the leases, the outbox, the head and the leases
-// again.
+// Overview implements deploy.Overviewer. It reads the leases, the head, the outbox, and the leases
+// again, until no lease has changed during the reads.
 //
-// The result "no work left" has to be true at some moment, and a query is not a snapshot. So
-// Overview reads again until no lease and not the head has changed during the reads.
+// The result "no work left" has to be true at some moment, and a query is not a snapshot. Every
+// commit changes a lease, so all that was read is then of the moment at which the head was read. If
+// work is left and other processes keep writing, the parts may be of several moments.
 func (s *rows) Overview(ctx context.Context, env string) (out deploy.Overview, err error) {
-	h, err := s.readHead(ctx, env)
+	const tries = 2
+	leases, err := s.readLeases(ctx, env)
 	if err != nil {
 		return out, err
 	}
-	leases, err := s.tallied(ctx, env)
-	if err != nil {
-		return out, err
-	}
+	try := 0
 	err = s.contend(ctx, func() error {
-		if out, err = s.overview(ctx, h, leases); err != nil || !idle(&out) {
+		h, err := s.readHead(ctx, env)
+		if err != nil {
 			return err
 		}
-		wasHead, was := h, leases
+		if out, err = s.overview(ctx, h, leases); err != nil {
+			return err
+		}
+		was := leases
 		if leases, err = s.readLeases(ctx, env); err != nil {
 			return err
 		}
-		if h, err = s.readHead(ctx, env); err != nil {
-			return err
-		}
-		if leases.same(was) && h.planned(wasHead) {
+		if try++; leases.same(was) || try >= tries && !idle(&out) {
 			return nil
 		}
 		return errLost

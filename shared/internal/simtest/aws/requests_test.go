@@ -64,6 +64,10 @@ func TestRequestsOfOperations(t *testing.T) {
 			_, err := s.Counts(ctx, env)
 			return err
 		}, map[string]int{"Query": 4}},
+		{"the overview", func(s *dynamo.State) error {
+			_, err := s.Overview(ctx, env)
+			return err
+		}, map[string]int{"GetItem": 1, "Query": 6}},
 		{"take a lane", func(s *dynamo.State) error {
 			_, err := s.Acquire(ctx, env, "b/0", "worker#2", start, start.Add(time.Hour))
 			return err

@@ -48,6 +48,7 @@ type read struct {
 	schedule *state.Schedule
 	counts   map[state.Status]int
 	claim    *state.Commit
+	idle     bool
 }
 
 // mutate changes a transaction.
@@ -234,6 +235,14 @@ func (a *actor) look() error {
 		}
 		return err
 	}
+	if a.sim.rng.IntN(3) == 0 {
+		overview, err := a.Overview(ctx, env)
+		if err == nil && overview.Outbox+len(overview.Waiting) == 0 {
+			a.sim.reads = append(a.sim.reads, read{name: "idle", from: from,
+				to: a.sim.table.Writes(), idle: true})
+		}
+		return err
+	}
 	schedule, err := a.Schedule(ctx, env)
 	if err == nil {
 		a.sim.reads = append(a.sim.reads, read{name: "schedule", from: from,
@@ -348,6 +357,12 @@ func (r *read) check(during []moment) string {
 			return cmp.Equal(m.counts, r.counts, cmpopts.EquateEmpty())
 		}) {
 			return fmt.Sprintf("there never were %v", r.counts)
+		}
+	case r.idle:
+		if !slices.ContainsFunc(during, func(m moment) bool {
+			return !slices.ContainsFunc(m.rows, func(r state.Row) bool { return r.Ticket() != 0 })
+		}) {
+			return "there always was work"
 		}
 	case r.claim != nil:
 		agent := state.AgentOf(r.claim.Guard.Key)
