@@ -25,7 +25,7 @@ func Site() provider.Definition {
 					Description: "its name in Caddy's configuration"},
 				{Name: "port", Type: "Integer[1024, 65535]",
 					Description: "the port of this machine on which it listens"},
-				{Name: "text", Type: "String", Default: "", Description: "what it answers"},
+				{Name: "text", Type: "String", Default: "", Description: "the text of the response"},
 				{Name: "code", Type: "Integer[200, 599]", Default: 200,
 					Description: "the HTTP status of its answers"},
 			},
@@ -63,7 +63,7 @@ func (handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.O
 	if err != nil || got == nil {
 		return provider.Observation{}, err
 	}
-	// What somebody else made of it differs, and is set right.
+	// A site that another program changed differs, and is corrected.
 	out := map[string]any{"port": nil, "text": nil, "code": nil}
 	var port int64
 	if _, err := fmt.Sscanf(fmt.Sprint(got.Listen), "[127.0.0.1:%d]", &port); err == nil {
@@ -75,7 +75,7 @@ func (handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.O
 	return provider.Observation{Exists: true, Attributes: out}, nil
 }
 
-// Create implements provider.Handler. POST sets what is there or not, so it may be repeated.
+// Create implements provider.Handler. POST creates or replaces the site, so it can be repeated.
 func (handler) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	a := req.Resource.Attributes
 	code, _ := a["code"].(int64)

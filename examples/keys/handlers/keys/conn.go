@@ -22,7 +22,7 @@ var store = &provider.Transport{
 	Options: []schema.Attribute{
 		{Name: "address", Type: `Pattern[/\A[^:\s]+:\d+\z/]`,
 			Description: "the host and the port, such as db:4180"},
-		{Name: "password", Type: "Sensitive[String[1]]", Description: "what the store asks for"},
+		{Name: "password", Type: "Sensitive[String[1]]", Description: "the password of the store"},
 		{Name: "timeout", Type: "Integer[1, 60]", Default: int64(5),
 			Description: "seconds to wait for an answer"},
 	},

@@ -7,7 +7,7 @@ import (
 	"southbound/shared/entity"
 )
 
-// entities say what becomes of the entities of the module settings.
+// entities returns the mappings of the entities of the module settings.
 func entities() []entity.Mapping {
 	return []entity.Mapping{
 		{
@@ -37,7 +37,7 @@ func key(ctx *entity.Context, _ entity.Entity) (any, error) {
 	return app + "." + name, err
 }
 
-// value leaves out what is not set.
+// value omits an attribute that is not set.
 func value(_ *entity.Context, e entity.Entity) (any, error) {
 	v, err := e.Attribute("value")
 	if err == nil && v == nil {
