@@ -31,7 +31,7 @@ func manyRows(tb testing.TB, home *local.Home, rows int) {
 			Value: fmt.Sprintf("/srv/site/pages/page-%06d.html", n)})}
 		r.Lane, r.Version, r.Hash = agent+"/0", 1, fmt.Sprintf("%064x", n)
 		r.Body = fmt.Appendf(nil, `{"id":%q,"attributes":{"mode":"0644"},"managed":true}`, r.ID)
-		r.Deployed, r.Compliance, r.LastRun = r.Hash, state.Compliant, state.RunSuccess
+		r.Ran, r.Deployed, r.Compliance, r.LastRun = r.Hash, r.Hash, state.Compliant, state.RunSuccess
 		r.Blocked, r.SucceededAt = state.NotBlocked, time.Unix(int64(n), 0)
 		if n%5000 == 51 {
 			r.Compliance, r.LastRun, r.Reason = state.NonCompliant, state.RunFailed, "no room on the disk"

@@ -46,6 +46,7 @@ func listed(t *testing.T) *world {
 		row.Lane, row.Version, row.Hash = agent+"/0", 1, "h"
 		row.Compliance, row.LastRun, row.Blocked = state.HasUpdate, state.RunNew, state.NotBlocked
 		if i%5 == 0 {
+			row.Ran = row.Hash
 			row.Compliance, row.LastRun, row.Reason = state.NonCompliant, state.RunFailed, "no room"
 			c.Parameters = append(c.Parameters, state.Parameter{Of: row.ID, Name: "size", Value: "1"})
 		}

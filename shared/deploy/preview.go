@@ -92,7 +92,7 @@ func sayUnremoved(planned []planner.PlannedChange, rows map[resource.ID]*state.R
 	for i := range planned {
 		w := &planned[i]
 		row := rows[w.ID]
-		if w.Action == "delete" && w.Reason == "" && row != nil && row.LastRun != state.RunNew {
+		if w.Action == "delete" && w.Reason == "" && row != nil && row.Counts() {
 			w.Reason = row.Why()
 		}
 	}

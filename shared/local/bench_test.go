@@ -73,7 +73,7 @@ func benchDone(h *Home, r state.Row) (state.Row, state.Action) {
 			"content": {Current: nil, Desired: "page content"}}, Pack: "0123456789abcdef"}
 	r.Observed, r.Deployed, r.Compliance, r.LastRun = r.Generation, r.Hash, state.Compliant,
 		state.RunSuccess
-	r.LastAt, r.SucceededAt, r.LastAction = now, now, a.ID
+	r.Ran, r.LastAt, r.SucceededAt, r.LastAction = r.Hash, now, now, a.ID
 	return r, a
 }
 

@@ -78,7 +78,7 @@ func pageRow(n int) state.Row {
 		resource.Key{Name: "path", Value: fmt.Sprintf("/srv/site/pages/page-%06d.html", n)})
 	r.Lane, r.Deployed, r.Compliance, r.LastRun = agent+"/0", r.Hash, state.Compliant,
 		state.RunSuccess
-	r.LastAt = time.Unix(int64(n), 0)
+	r.Ran, r.LastAt = r.Hash, time.Unix(int64(n), 0)
 	set := "site"
 	if n%10 != 0 {
 		set = fmt.Sprintf("instance%d", n/100)

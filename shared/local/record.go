@@ -73,6 +73,7 @@ type restOfRow struct {
 	NextAt          int64            `cbor:"38,keyasint,omitempty"`
 	Problem         string           `cbor:"39,keyasint,omitempty"`
 	BlockedBy       resource.ID      `cbor:"40,keyasint,omitempty"`
+	Ran             string           `cbor:"41,keyasint,omitempty"`
 }
 
 // recordOf returns the record of a row that is written with the revision rev.
@@ -91,7 +92,7 @@ func recordOf(r *state.Row, rev int64) record {
 		PossiblyChanged: r.PossiblyChanged, Hidden: r.Hidden, MovedFrom: r.MovedFrom,
 		Formerly: r.Formerly, Generation: r.Generation, Observed: r.Observed, Again: r.Again,
 		Moves: r.Moves, Settled: r.Settled, Purged: r.Purged, Purges: r.Purges, Reloaded: r.Reloaded,
-		NextAt: nanos(r.NextAt), Problem: r.Problem, BlockedBy: r.BlockedBy})
+		NextAt: nanos(r.NextAt), Problem: r.Problem, BlockedBy: r.BlockedBy, Ran: r.Ran})
 	out.sum = out.checksum()
 	return out
 }
@@ -122,7 +123,7 @@ func (r *record) read(out *state.Row) error {
 			BlockedBy: rest.BlockedBy, Hidden: rest.Hidden, MovedFrom: rest.MovedFrom,
 			Formerly: rest.Formerly, Moves: rest.Moves, FactsAsked: rest.FactsAsked,
 			Purged: rest.Purged, Purges: rest.Purges},
-		Outcome: state.Outcome{NextAt: timeOf(rest.NextAt), Checked: r.checked,
+		Outcome: state.Outcome{Ran: rest.Ran, NextAt: timeOf(rest.NextAt), Checked: r.checked,
 			Observed: rest.Observed, Again: rest.Again, Settled: rest.Settled, Reloaded: rest.Reloaded, NotBefore: timeOf(rest.NotBefore), Compliance: rest.Compliance,
 			LastRun: rest.LastRun, Blocked: rest.Blocked, Deployed: rest.Deployed,
 			LastAt: timeOf(rest.LastAt), LastAction: rest.LastAction,

@@ -61,7 +61,7 @@ func (w *world) step() {
 		row.Lane = fmt.Sprintf("a%d/%d", n%3, w.rnd.IntN(2))
 		row.Generation, row.Observed = int64(w.rnd.IntN(3)), int64(w.rnd.IntN(3))
 		row.Compliance = []state.Compliance{state.Compliant, state.HasUpdate}[w.rnd.IntN(2)]
-		row.NextAt = time.Time{}
+		row.Ran, row.NextAt = row.Hash, time.Time{}
 		if w.rnd.IntN(3) == 0 {
 			row.NextAt = time.Unix(int64(1+w.rnd.IntN(10)), 0).UTC()
 		}

@@ -201,7 +201,7 @@ func (s *Service) Resource(ctx context.Context, env string, id resource.ID) (Det
 	}
 	d := Detail{Resource: resourceOf(&row, &claimed), Requires: wire.OrEmpty(requires),
 		RequiredBy: wire.OrEmpty(dependants), Causes: wire.OrEmpty(row.Because()),
-		NextAt: wire.TimeOrNil(row.Timer()), Attempts: row.Attempts}
+		NextAt: wire.TimeOrNil(row.Timer()), Attempts: row.Current().Attempts}
 	if d.Place, err = s.placeOf(ctx, env, row.ID); err != nil {
 		return d, err
 	}

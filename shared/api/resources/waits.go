@@ -50,9 +50,9 @@ func (s *Service) waitsFor(ctx context.Context, env string, row *state.Row,
 			return unservedText(agent, unserved, run.Coded(row)), nil
 		}
 	}
-	if row.NotBefore.After(s.Env.Engine.Clock.Now()) {
+	if at := row.Current().NotBefore; at.After(s.Env.Engine.Clock.Now()) {
 		return "it is in progress, and checked again at " +
-			row.NotBefore.UTC().Format(time.RFC3339), nil
+			at.UTC().Format(time.RFC3339), nil
 	}
 	if claimed.Interrupted[row.ID] {
 		return "it was interrupted: its process ended during the run, and no process works on it; the " +

@@ -46,6 +46,7 @@ func (w claiming) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, e
 		}
 		switch {
 		case f.runs:
+			c.row.Begin()
 			c.row.NotBefore = w.Clock.Now().Add(moveWait)
 			if c.node >= 0 {
 				w.later = append(w.later, c.node)

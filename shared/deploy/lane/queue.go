@@ -52,7 +52,7 @@ func (q *queue) pick(now time.Time, size int) []*claim {
 			continue
 		}
 		picked[n] = true
-		if r.NotBefore.After(now) {
+		if r.Current().NotBefore.After(now) {
 			q.later = append(q.later, n)
 			continue
 		}
@@ -84,7 +84,7 @@ func (q *queue) follow(batch []*claim, i int, waiting map[int32]int32, now time.
 	for _, d := range q.graph.Dependants(batch[i].node) {
 		r := q.rows.of(d)
 		if r == nil || !q.frontier.needs[d] || q.skips(r) || q.stored.Held(r) ||
-			r.NotBefore.After(now) {
+			r.Current().NotBefore.After(now) {
 			continue
 		}
 		if _, seen := waiting[d]; !seen {
@@ -109,10 +109,10 @@ func (q *queue) requeue(now time.Time) {
 		r := q.rows.of(n)
 		switch {
 		case r == nil || !q.frontier.ready(n):
-		case r.NotBefore.After(now):
+		case r.Current().NotBefore.After(now):
 			q.later = append(q.later, n)
-			if q.next.IsZero() || r.NotBefore.Before(q.next) {
-				q.next = r.NotBefore
+			if q.next.IsZero() || r.Current().NotBefore.Before(q.next) {
+				q.next = r.Current().NotBefore
 			}
 		default:
 			q.push(n)

@@ -106,7 +106,7 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 			n = g.Node(r.ID)
 		}
 		if n < 0 {
-			if r.Ticket() != 0 && !r.NotBefore.After(w.Clock.Now()) {
+			if r.Ticket() != 0 && !r.Current().NotBefore.After(w.Clock.Now()) {
 				w.loose = append(w.loose, r)
 			}
 			continue

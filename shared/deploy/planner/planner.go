@@ -324,7 +324,7 @@ func (p *planning) retryRemovals(ctx context.Context, priority state.Priority) e
 		}
 	}
 	if err := retryRows(ctx, p, ids, priority, func(r *state.Row) bool {
-		return r.Removing && r.LastRun == state.RunFailed
+		return r.Removing && r.Counts() && r.LastRun == state.RunFailed
 	}); err != nil {
 		return err
 	}

@@ -204,7 +204,7 @@ func (p *forecast) step(was, now *state.Row) (w PlannedChange, shown bool, err e
 		w.Action = "delete"
 	case now.Blocked == state.NeedsPerson:
 		err = p.undecided(&w, was, now)
-	case now.AsWanted():
+	case was.Hash == now.Hash && now.AsWanted():
 	default:
 		err = p.change(&w, was, now)
 	}
@@ -296,7 +296,7 @@ func (p *rowEffects) change(w *PlannedChange, was, now *state.Row) error {
 		w.Action, w.Changes = "create", p.pl.intentDiff(nil, res, p.whole, p.texts)
 	}
 	if was.Hash == now.Hash && w.Reason == "" {
-		w.Reason = now.Reason // why it still has to be done
+		w.Reason = now.Current().Reason // why it still has to be done
 	}
 	w.Rechecked = there && w.Action == "update" && len(w.Changes) == 0 && was.AsWanted() &&
 		w.MovedFrom == ""

@@ -191,7 +191,7 @@ func (n *Runner) newRun(
 	for _, name := range row.Hidden {
 		r.host.Hide(name)
 	}
-	r.host.state, r.host.earlier = row.Waiting, row.EarlierIDs()
+	r.host.state, r.host.earlier = row.Current().Waiting, row.EarlierIDs()
 	return r
 }
 

@@ -88,7 +88,7 @@ type Wave struct {
 // Asks reports whether the wave asks for a row without a ticket, unless its lane has checked it.
 func (w *Wave) Asks(r *Row) bool {
 	return r.Checked < w.Epoch && r.Runnable() && !r.Removing &&
-		!(w.KeepTerminal && !Retried(r.Class))
+		!(w.KeepTerminal && !Retried(r.Current().Class))
 }
 
 // Version is one immutable export: its resources are stored in chunks, which are files.

@@ -66,15 +66,16 @@ type Intent struct {
 }
 
 // Outcome is the part of a row that workers write: the result of the last run, and the data that it
-// leaves for the next. Planners change it only where a new intent, a request or another resource
-// ends its validity: see the events of package step.
+// leaves for the next. It counts only for the intent of that run, see Row.Current. Planners change it
+// only where a request or another resource ends its validity: see the events of package step.
 //
 // Large: it is a stored record, written as one: the parts of an outcome change together.
 type Outcome struct {
-	// The state vector. The status follows from it, and from Orphaned, Hash, Deployed and Class.
+	Ran string // hash of the intent of the last run
 
-	// the thing compared with the intent, as the last run found or left it; HasUpdate with a new
-	// intent
+	// The state vector. The status follows from it, and from Orphaned, Hash and Class.
+
+	// the thing compared with the intent, as the last run found or left it
 	Compliance Compliance
 	LastRun    LastRun // RunNew: no run has ended since the row was created
 	Blocked    Blocked

@@ -11,9 +11,34 @@ import (
 	"southbound/shared/resource"
 )
 
+// Counts reports whether the outcome is one of the present intent.
+func (r *Row) Counts() bool { return r.Ran == r.Hash && !r.Undefined() }
+
+// Current returns the outcome as it counts for the present intent: if the last run had another
+// intent, only the data about the thing remains.
+func (r *Row) Current() Outcome {
+	o := r.Outcome
+	if r.Counts() {
+		return o
+	}
+	if o.LastRun == RunSuccess && o.Compliance == NonCompliant {
+		o.LastRun = RunNew // so that resources skipped because of it are woken
+	}
+	o.Compliance, o.Blocked, o.Class, o.Attempts = HasUpdate, NotBlocked, "", 0
+	o.Reason, o.Causes, o.Waiting = "", nil, nil
+	o.NextAt, o.NotBefore = time.Time{}, time.Time{}
+	return o
+}
+
+// Begin makes the outcome one of the present intent.
+func (r *Row) Begin() {
+	r.Outcome = r.Current()
+	r.Ran = r.Hash
+}
+
 // AsWanted reports whether a row was deployed as its intent wants when it was last checked.
 func (r *Row) AsWanted() bool {
-	return r.LastRun == RunSuccess && r.Compliance == Compliant && r.Deployed == r.Hash
+	return r.Counts() && r.LastRun == RunSuccess && r.Compliance == Compliant
 }
 
 // Undefined reports whether a value of the intent is not known.
@@ -27,7 +52,7 @@ func (r *Row) Comparison() Compliance {
 	if r.Undefined() {
 		return Undefined
 	}
-	return r.Compliance
+	return r.Current().Compliance
 }
 
 // Block returns whether a resource may run, and otherwise the reason. A skip ends when the resource is
@@ -36,7 +61,7 @@ func (r *Row) Block() Blocked {
 	switch {
 	case r.Lacking():
 		return BlockedYes
-	case r.Blocked == BlockedTemp && r.Ticket() != 0:
+	case r.Blocked == BlockedTemp && r.Ticket() != 0, !r.Counts():
 		return NotBlocked
 	}
 	return r.Blocked
@@ -46,15 +71,20 @@ func (r *Row) Block() Blocked {
 // the resource is as wanted.
 func (r *Row) Why() string {
 	switch {
+	case r.Orphaned && r.PurgeOnDelete():
+		return "left the model; not purged, since other resources keep paths in it"
 	case r.Orphaned:
+		return "left the model"
 	case r.Problem != "":
 		return r.Problem
 	case r.Undefined():
 		return Unknown(r.Missing)
 	case r.BlockedBy != "":
 		return "requires " + string(r.BlockedBy) + ", of which something is not known"
+	case r.Removing && !r.Counts():
+		return "left the model, to be purged"
 	}
-	return r.Reason
+	return r.Current().Reason
 }
 
 // Unknown states why a resource is undefined; missing has at least one name.
@@ -82,7 +112,7 @@ func (r *Row) Timer() time.Time {
 	if !r.Runnable() || r.Ticket() != 0 {
 		return time.Time{}
 	}
-	return r.NextAt
+	return r.Current().NextAt
 }
 
 // WantFacts reports whether the facts of a resource are requested, and no run has read them since.
@@ -116,13 +146,12 @@ func (r *Row) LeaveBehind(ids ...resource.ID) {
 
 // Runnable reports whether a row may be scheduled at all.
 func (r *Row) Runnable() bool {
-	return !r.Gone && !r.Orphaned && !r.Lacking() && r.Blocked != NeedsPerson
+	return !r.Gone && !r.Orphaned && !r.Lacking() && r.Block() != NeedsPerson
 }
 
 // Clean reports whether a check that finds nothing to do would leave a row as it is.
 func (r *Row) Clean() bool {
-	return r.Ticket() == 0 && r.Compliance == Compliant && r.LastRun == RunSuccess &&
-		r.Block() == NotBlocked && r.Deployed == r.Hash &&
+	return r.Ticket() == 0 && r.AsWanted() && r.Block() == NotBlocked &&
 		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" &&
 		!r.WantFacts() &&
 		!r.PossiblyChanged &&
@@ -187,7 +216,7 @@ func (r *Row) Because() []resource.ID {
 	case r.BlockedBy != "":
 		return []resource.ID{r.BlockedBy}
 	}
-	return r.Causes
+	return r.Current().Causes
 }
 
 // RootCauses returns the root causes for resources that are skipped because of r.

@@ -3,24 +3,25 @@ package state
 // Status returns the status of a row: that of the first matching case. It is never StatusDeploying,
 // since leases record the running resources, and rows do not.
 func (r *Row) Status() Status {
+	o := r.Current()
 	switch {
 	case r.Orphaned:
 		return StatusOrphaned
 	case r.Undefined():
 		return StatusUndefined
-	case r.BlockedBy != "", r.Blocked == NeedsPerson:
+	case r.BlockedBy != "", o.Blocked == NeedsPerson:
 		return StatusBlocked
-	case r.Blocked == BlockedTemp:
+	case o.Blocked == BlockedTemp:
 		return StatusSkipped
-	case r.LastRun == RunFailed && (r.Class == ClassUnavailable || r.Class == ClassRefused):
+	case o.LastRun == RunFailed && (o.Class == ClassUnavailable || o.Class == ClassRefused):
 		return StatusUnavailable
-	case r.LastRun == RunFailed && r.Compliance != HasUpdate:
+	case o.LastRun == RunFailed && o.Compliance != HasUpdate:
 		return StatusFailed
-	case r.LastRun == RunSkipped && r.Compliance != HasUpdate:
+	case o.LastRun == RunSkipped && o.Compliance != HasUpdate:
 		return StatusSkipped
-	case r.Hash != r.Deployed || r.Compliance == HasUpdate:
+	case r.Hash != r.Deployed || o.Compliance == HasUpdate:
 		return StatusAvailable
-	case r.Compliance == NonCompliant:
+	case o.Compliance == NonCompliant:
 		return StatusNonCompliant
 	}
 	return StatusDeployed

@@ -19,7 +19,7 @@ type Dependency struct {
 type DependencyRecovered struct{ Dependency }
 
 func (e DependencyRecovered) next(r *state.Row) []Effect {
-	return e.wake(r, r.Blocked == state.BlockedTemp)
+	return e.wake(r, r.Current().Blocked == state.BlockedTemp)
 }
 
 // DependencyChanged means that a requirement of the resource has changed.
@@ -42,7 +42,7 @@ func (e DependencyChanged) next(r *state.Row) []Effect {
 	if e.Purged != "" && !r.Orphaned && !r.Removing {
 		r.LeaveBehind(e.Purged)
 	}
-	return e.wake(r, r.Blocked != state.BlockedTemp)
+	return e.wake(r, r.Current().Blocked != state.BlockedTemp)
 }
 
 // wake schedules a dependant that is not scheduled, if it is concerned. A scheduled one sees the

@@ -2,7 +2,6 @@ package step
 
 import (
 	"testing"
-	"time"
 
 	"southbound/shared/deploy/state"
 )
@@ -13,31 +12,24 @@ func TestFollowed(t *testing.T) {
 	purged := []byte(`{"attributes":{"n":"1"},"id":"t::T[a,n=1]","purged":true}`)
 	check(t, map[string]step{
 		"FactChanged": {
-			reason: "another value is another intent, which clears the outcome",
+			reason: "another value is another intent, for which the outcome does not count",
 			was:    failed,
 			event:  ValueKnown{Hash: "i", Body: purged},
-			want: func(r *state.Row) {
-				r.Hash, r.Body, r.Compliance = "i", purged, state.HasUpdate
-				r.Class, r.Attempts, r.NextAt = "", 0, time.Time{}
-			},
-			then: newest,
+			want:   func(r *state.Row) { r.Hash, r.Body = "i", purged },
+			then:   newest,
 		},
 		"FactChangedSkipped": {
 			reason: "it runs for the new value, and is skipped again if it has to be",
 			was:    skipped,
 			event:  ValueKnown{Hash: "i", Body: purged},
-			want: func(r *state.Row) {
-				r.Hash, r.Body, r.Compliance = "i", purged, state.HasUpdate
-				r.Blocked, r.Causes = state.NotBlocked, nil
-			},
-			then: newest,
+			want:   func(r *state.Row) { r.Hash, r.Body = "i", purged },
+			then:   newest,
 		},
 		"FactDoesNotFit": {
 			reason: "it keeps its thing as it is until a value fits",
 			event:  ValueKnown{Problem: "size: expected an Integer", Missing: []string{"f"}},
 			want: func(r *state.Row) {
 				r.Problem, r.Missing = "size: expected an Integer", []string{"f"}
-				r.Compliance = state.HasUpdate
 			},
 		},
 		"FactOfRemoved": {reason: "it is to be purged, whatever its values",

@@ -49,10 +49,14 @@ func (e Finished) next(r *state.Row) []Effect {
 	case r.LastAction > e.ID: // ids of actions grow with time: a later run was recorded elsewhere
 		return e.overtaken(r)
 	case r.Hash != e.Claimed.Hash || r.Orphaned:
+		if e.Acted {
+			r.Ran = "" // no earlier outcome describes the thing
+		}
 		return e.stale(r)
 	case len(e.Causes) > 0 && string(r.Body) != string(e.Claimed.Body):
 		return e.rerun(r)
 	}
+	r.Begin()
 	was, sends := *r, e.SendsEvent
 	if string(r.Body) != string(e.Claimed.Body) {
 		sends = r.SendsEvents() // it may have got receivers since the run began

@@ -19,8 +19,8 @@ func started() state.Row {
 		Intent: state.Intent{Hash: "h",
 			Body: []byte(`{"attributes":{"n":"1"},"id":"t::T[a,n=1]","send_event":true}`),
 			Lane: "a/0", Generation: 7, Priority: state.PriorityNewVersion},
-		Outcome: state.Outcome{LastAction: "a1", LastRun: state.RunSuccess,
-			LastAt: time.Unix(1, 0), Compliance: state.HasUpdate,
+		Outcome: state.Outcome{Ran: "g", LastAction: "a1", LastRun: state.RunSuccess,
+			LastAt: time.Unix(1, 0), Compliance: state.Compliant,
 			Blocked: state.NotBlocked, Deployed: "g"},
 	}
 }
@@ -74,8 +74,8 @@ func TestFinished(t *testing.T) {
 			want:   func(r *state.Row) { r.Deployed, r.SucceededAt = "h", time.Unix(5, 0) },
 			notes:  []Effect{Notify{Kind: state.OutboxRecovered}},
 		},
-		"Cleared": {
-			reason: "a new intent has cleared the outcome for which dependants were skipped",
+		"Replaced": {
+			reason: "dependants were skipped for the outcome of another intent",
 			was:    func(r *state.Row) { r.LastRun = state.RunSkipped },
 			result: ended(state.StatusDeployed, diff.NoChange),
 			want:   func(r *state.Row) { r.Deployed, r.SucceededAt = "h", time.Unix(5, 0) },
@@ -104,12 +104,31 @@ func TestFinished(t *testing.T) {
 			reason: "the backoff doubles up to its bound, and no dependant learns a new cause",
 			was: func(r *state.Row) {
 				r.LastRun, r.Compliance, r.Attempts = state.RunFailed, state.NonCompliant, 2
+				r.Ran = "h"
 			},
 			result: ended(state.StatusFailed, diff.NoChange),
 			want: func(r *state.Row) {
 				r.LastRun, r.Compliance = state.RunFailed, state.NonCompliant
 				r.Attempts, r.NextAt, r.TriedAt = 3, time.Unix(16, 0), time.Unix(5, 0)
 			},
+		},
+		"FailedAnew": {
+			reason: "failures of another intent do not count",
+			was: func(r *state.Row) {
+				r.LastRun, r.Compliance, r.Attempts = state.RunFailed, state.NonCompliant, 2
+			},
+			result: ended(state.StatusFailed, diff.NoChange),
+			want: func(r *state.Row) {
+				r.LastRun, r.Compliance = state.RunFailed, state.NonCompliant
+				r.Attempts, r.NextAt, r.TriedAt = 1, time.Unix(10, 0), time.Unix(5, 0)
+			},
+		},
+		"ComparedBefore": {
+			reason: "dependants were skipped because the thing differed from another intent",
+			was:    func(r *state.Row) { r.Compliance = state.NonCompliant },
+			result: ended(state.StatusDeployed, diff.NoChange),
+			want:   func(r *state.Row) { r.Deployed, r.SucceededAt = "h", time.Unix(5, 0) },
+			notes:  []Effect{Notify{Kind: state.OutboxRecovered}},
 		},
 		"Terminal": {
 			reason: "a failure that cannot pass waits for a new intent or a person",
@@ -191,6 +210,7 @@ func TestFinished(t *testing.T) {
 			want := was // a finished run that does not say otherwise
 			want.LastAction, want.LastAt, want.Observed = "a2", time.Unix(6, 0), 7
 			want.LastRun, want.Compliance, want.Reason = state.RunSuccess, state.Compliant, "why"
+			want.Ran = "h"
 			want.Class, want.PossiblyChanged = "", false
 			if c.result.Outcome == state.StatusDeployed {
 				want.Attempts, want.Creating = 0, ""
@@ -302,7 +322,7 @@ func TestFinishedLate(t *testing.T) {
 			reason: "a check of everything may not ask again",
 			result: skipped,
 			now: func(r *state.Row) {
-				r.Body, r.Observed, r.Compliance = requires, 7, state.Compliant
+				r.Body, r.Observed = requires, 7
 			},
 			want:  func(now, _ *state.Row) { now.Again = true },
 			notes: []Effect{Notify{state.OutboxRecovered, math.MaxInt64}},
@@ -327,7 +347,7 @@ func TestFinishedLate(t *testing.T) {
 			reason: "the next success notifies of a change that was made for a replaced intent",
 			result: acted,
 			now:    func(r *state.Row) { r.Hash, r.Generation = "i", 9 },
-			want:   func(now, _ *state.Row) { now.PossiblyChanged = true },
+			want:   func(now, _ *state.Row) { now.PossiblyChanged, now.Ran = true, "" },
 			notes:  []Effect{Stale{}},
 		},
 		"NewIntentAfterSkip": {

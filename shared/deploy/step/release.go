@@ -2,7 +2,6 @@ package step
 
 import (
 	"slices"
-	"time"
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
@@ -94,18 +93,11 @@ func (e *Released) replace(r *state.Row) []Effect {
 		r.SetMoved(others, r.EarlierIDs())
 	}
 	r.Version, r.Hash, r.Body = e.Version, e.Hash, e.Body
-	forgetRun(r)
 	r.Missing, r.Problem = e.Missing, e.Problem
 	if r.Undefined() {
 		return nil
 	}
 	return schedule(state.PriorityNewVersion)
-}
-
-// forget clears the outcome of the previous intent.
-func forget(r *state.Row) {
-	r.Compliance, r.Class, r.Attempts = state.HasUpdate, "", 0
-	r.Reason, r.Causes, r.NextAt = "", nil, time.Time{}
 }
 
 // adjust applies changes of a release that do not change the intent: requirements, set, flags,
@@ -134,7 +126,7 @@ type Unbound struct {
 func (e Unbound) next(r *state.Row) []Effect {
 	switch {
 	case r.Orphaned:
-	case r.Blocked == state.BlockedTemp:
+	case r.Current().Blocked == state.BlockedTemp:
 		return schedule(state.PriorityNewVersion)
 	case r.Ticket() != 0:
 		return schedule(r.Priority)
@@ -153,10 +145,6 @@ type Left struct {
 func (e Left) next(r *state.Row) []Effect {
 	if !e.Purge {
 		r.Orphaned = true
-		r.Reason = "left the model"
-		if r.PurgeOnDelete() {
-			r.Reason += "; not purged, since other resources keep paths in it"
-		}
 		return nil
 	}
 	res, err := resource.Decode(r.Body)
@@ -169,10 +157,7 @@ func (e Left) next(r *state.Row) []Effect {
 		return nil
 	}
 	r.Body, r.Hash, r.Removing, r.Version = body, "purge "+r.Hash, true, e.Version
-	r.Blocked, r.LastRun = state.NotBlocked, state.RunNew
 	r.Missing, r.Problem, r.BlockedBy = nil, "", ""
-	forget(r)
-	r.Reason = "left the model, to be purged"
 	return schedule(state.PriorityNewVersion)
 }
 
@@ -194,7 +179,6 @@ func (e ValueKnown) next(r *state.Row) []Effect {
 	case e.Problem != "":
 		if !r.Undefined() {
 			r.Missing = e.Missing
-			forget(r)
 		}
 		r.Problem = e.Problem
 		return nil
@@ -203,23 +187,10 @@ func (e ValueKnown) next(r *state.Row) []Effect {
 	}
 	r.HideSecrets()
 	r.Hash, r.Body, r.Missing, r.Problem = e.Hash, e.Body, e.Missing, ""
-	forgetRun(r)
 	if r.Undefined() {
 		return nil
 	}
 	return schedule(state.PriorityNewVersion)
-}
-
-// forgetRun clears what the last run has left for a former intent.
-func forgetRun(r *state.Row) {
-	if r.LastRun == state.RunSuccess && r.Compliance == state.NonCompliant {
-		r.LastRun = state.RunNew // so that resources skipped because of it are woken
-	}
-	forget(r)
-	r.NotBefore, r.Waiting = time.Time{}, nil
-	if r.Blocked == state.BlockedTemp {
-		r.Blocked = state.NotBlocked
-	}
 }
 
 // Blocked states which undefined resource a resource requires, directly or not; "": none.

@@ -31,7 +31,7 @@ func (e Requested) next(r *state.Row) []Effect {
 		return schedule(e.Priority)
 	case r.AsWanted() || e.Running:
 		return nil
-	case !e.Retry && (!state.Retried(r.Class) || r.Timer().After(e.Now)):
+	case !e.Retry && (!state.Retried(r.Current().Class) || r.Timer().After(e.Now)):
 		return nil
 	case r.Ticket() == 0:
 		return schedule(e.Priority)

@@ -25,7 +25,7 @@ func wanted() state.Row {
 		Intent: state.Intent{Hash: "h",
 			Body: []byte(`{"attributes":{"n":"1"},"id":"t::T[a,n=1]"}`),
 			Lane: "a/0", Version: 2},
-		Outcome: state.Outcome{Deployed: "h", LastRun: state.RunSuccess, LastAction: "a1",
+		Outcome: state.Outcome{Ran: "h", Deployed: "h", LastRun: state.RunSuccess, LastAction: "a1",
 			LastAt: time.Unix(6, 0), SucceededAt: time.Unix(5, 0),
 			Compliance: state.Compliant, Blocked: state.NotBlocked},
 	}
@@ -278,7 +278,7 @@ func TestReleased(t *testing.T) {
 	same := as(func(e *Released) { e.Body = wanted().Body })
 	other := as(func(e *Released) { e.Hash, e.Body = "i", body })
 	intent := func(r *state.Row) {
-		r.Version, r.Hash, r.Body, r.Compliance = 3, "i", body, state.HasUpdate
+		r.Version, r.Hash, r.Body = 3, "i", body
 	}
 	rewired := as(func(*Released) {})
 	requiring := func(r *state.Row) { r.Body = requires }
@@ -295,30 +295,17 @@ func TestReleased(t *testing.T) {
 			then: newest,
 		},
 		"Changed": {
-			reason: "a new intent clears the outcome, and leaves what is known of the thing",
+			reason: "the outcome of another intent stays, and no longer counts",
 			was:    failed,
 			event:  other,
-			want: func(r *state.Row) {
-				intent(r)
-				r.Class, r.Attempts, r.NextAt = "", 0, time.Time{}
-			},
-			then: newest,
+			want:   intent,
+			then:   newest,
 		},
 		"ChangedSkipped": {
 			reason: "it may not require any more what it was skipped for",
 			was:    skipped,
 			event:  other,
-			want: func(r *state.Row) {
-				intent(r)
-				r.Blocked, r.Causes = state.NotBlocked, nil
-			},
-			then: newest,
-		},
-		"ChangedDiffering": {
-			reason: "dependants that were skipped because it differed are woken by its next success",
-			was:    func(r *state.Row) { r.Compliance = state.NonCompliant },
-			event:  other,
-			want:   func(r *state.Row) { intent(r); r.LastRun = state.RunNew },
+			want:   intent,
 			then:   newest,
 		},
 		"Unknown": {
@@ -338,9 +325,9 @@ func TestReleased(t *testing.T) {
 			},
 			event: same,
 			want: func(r *state.Row) {
-				r.Orphaned, r.Deployed, r.LastRun = false, "", state.RunNew
+				r.Orphaned, r.Ran, r.Deployed, r.LastRun = false, "", "", state.RunNew
 				r.SucceededAt, r.TriedAt = time.Time{}, time.Time{}
-				r.Version, r.Compliance = 3, state.HasUpdate
+				r.Version, r.Compliance = 3, ""
 			},
 			then: newest,
 		},
@@ -408,8 +395,7 @@ func TestTakesOver(t *testing.T) {
 			*r = from
 			r.ID, r.Rev, r.LastAction, r.Lane, r.Removing = id, 0, "", "a/0", false
 			r.Version, r.Hash, r.Body, r.Checked = 3, "i", []byte("{}"), 0
-			r.Compliance, r.MovedFrom = state.HasUpdate, []string{"b/0"}
-			r.Formerly, r.Moves = []resource.ID{from.ID}, 1
+			r.MovedFrom, r.Formerly, r.Moves = []string{"b/0"}, []resource.ID{from.ID}, 1
 		},
 		then: newest,
 	}})
@@ -418,26 +404,20 @@ func TestTakesOver(t *testing.T) {
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	purged := []byte(`{"attributes":{"n":"1"},"id":"t::T[a,n=1]","purged":true}`)
-	undefined := func(r *state.Row) {
-		r.Compliance, r.Missing = state.HasUpdate, []string{"p"}
-	}
+	undefined := func(r *state.Row) { r.Missing = []string{"p"} }
 	blocked := func(r *state.Row) { r.BlockedBy = cause }
 	check(t, map[string]step{
 		"Orphaned": {
 			reason: "a resource that left the model stays as it is, and never runs",
 			was:    func(r *state.Row) { failed(r); scheduled(r) },
 			event:  Left{Version: 3},
-			want: func(r *state.Row) {
-				r.Orphaned, r.Reason = true, "left the model"
-			},
+			want:   orphaned,
 		},
 		"Purged": {
 			reason: "purge_on_delete makes it a purged intent of its own",
 			event:  Left{Version: 3, Purge: true},
 			want: func(r *state.Row) {
 				r.Version, r.Hash, r.Body, r.Removing = 3, "purge h", purged, true
-				r.LastRun, r.Compliance = state.RunNew, state.HasUpdate
-				r.Reason = "left the model, to be purged"
 			},
 			then: newest,
 		},

@@ -71,11 +71,13 @@ const (
 	hasReloaded
 	hasProblem
 	hasBlockedBy
+	isRan // Ran equals Hash
+	hasRan
 )
 
 // rare are the fields that few rows have.
 const rare = hasMissing | hasReason | hasCauses | hasClass | hasWaiting | hasCreating | hasHidden |
-	hasMovedFrom | hasNotes | hasFormerly | hasPurged | hasProblem | hasBlockedBy
+	hasMovedFrom | hasNotes | hasFormerly | hasPurged | hasProblem | hasBlockedBy | hasRan
 
 // number reads the number of a bit. If the bit is not set, it returns 0.
 func (b bits) number(d *binform.Reader, bit bits) int64 {
@@ -95,6 +97,8 @@ func bitsOf(r *state.Row) bits {
 	var b bits
 	b.set(r.Deployed != "" && r.Deployed == r.Hash, isDeployed)
 	b.set(r.Deployed != "" && r.Deployed != r.Hash, hasDeployed)
+	b.set(r.Ran != "" && r.Ran == r.Hash, isRan)
+	b.set(r.Ran != "" && r.Ran != r.Hash, hasRan)
 	b.set(r.Orphaned, isOrphaned)
 	b.set(r.Removing, isRemoving)
 	b.set(r.FactsAsked != 0, hasFactsAsked)
@@ -223,6 +227,9 @@ func writeRare(w *binform.Writer, r *state.Row, has bits) {
 	if has&hasPurged != 0 {
 		binform.WriteTexts(w, r.Purged)
 	}
+	if has&hasRan != 0 {
+		w.Hex(r.Ran)
+	}
 }
 
 // Read decodes the output of Write into r, in which only the id, the revision and the lane may be
@@ -252,6 +259,9 @@ func Read(d *binform.Reader, r *state.Row) {
 		r.Deployed = d.Hex()
 	case parts&isDeployed != 0:
 		r.Deployed = r.Hash
+	}
+	if parts&isRan != 0 {
+		r.Ran = r.Hash
 	}
 	if parts&hasLastAction != 0 {
 		r.LastAction = d.Hex()
@@ -317,5 +327,8 @@ func readRare(d *binform.Reader, r *state.Row, has bits) {
 	}
 	if has&hasPurged != 0 {
 		r.Purged = binform.ReadTexts[resource.ID](d)
+	}
+	if has&hasRan != 0 {
+		r.Ran = d.Hex()
 	}
 }

@@ -107,7 +107,7 @@ func before(t *testing.T, s *dynamo.State) state.Guard {
 	for i, agent := range []string{"a", "b", "c"} {
 		for n := range 3 {
 			r := row(agent, 10*i+n)
-			r.NextAt = start.Add(time.Duration(n) * time.Minute)
+			r.Ran, r.NextAt = r.Hash, start.Add(time.Duration(n)*time.Minute)
 			c.Rows = append(c.Rows, r)
 		}
 	}

@@ -199,7 +199,7 @@ func (a *actor) work() error {
 	done := state.Commit{Guard: g}
 	for i := range lane.Rows[:len(claim.Next)] {
 		r := lane.Rows[i]
-		r.Observed, r.LastRun = r.Generation, state.RunSuccess
+		r.Observed, r.Ran, r.LastRun = r.Generation, r.Hash, state.RunSuccess
 		if rng.IntN(3) == 0 {
 			r.LastRun, r.NextAt = state.RunFailed, a.sim.now.Add(time.Hour)
 		}

@@ -290,8 +290,8 @@ func full(n int) state.Row {
 	r.Compliance, r.LastRun, r.Blocked = state.NonCompliant, state.RunFailed, state.BlockedTemp
 	r.Missing = []string{"parameter x", "fact y of z"}
 	r.Problem, r.BlockedBy = "expected a “String”", id(7)
-	r.Deployed, r.LastAt, r.LastAction, r.Reason = "hash before", at(time.Minute), "act",
-		"no “room” on the disk\n\x01"
+	r.Ran, r.Deployed, r.LastAt = "hash tried", "hash before", at(time.Minute)
+	r.LastAction, r.Reason = "act", "no “room” on the disk\n\x01"
 	r.Causes, r.Class, r.Attempts, r.NextAt = []resource.ID{id(8), id(9)}, state.ClassTerminal, 4,
 		at(time.Hour)
 	r.Checked, r.Waiting, r.Creating = 9, []byte{0, 255, 1}, "token"

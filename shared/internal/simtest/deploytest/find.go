@@ -87,6 +87,9 @@ func anyVector(r *rand.Rand, row *state.Row) {
 	if r.IntN(2) == 0 {
 		row.Deployed = row.Hash
 	}
+	if r.IntN(4) > 0 {
+		row.Ran = row.Hash
+	}
 }
 
 // findAll compares the pages of many queries with all rows.

@@ -192,7 +192,7 @@ func dueInOrder(f *fixture) {
 	g := f.guard(lane)
 	rows := freshRows(6)
 	for i, seconds := range []int{3, 1, 2, 10, 12} {
-		rows[i].NextAt = at(time.Duration(seconds) * time.Second)
+		rows[i].Ran, rows[i].NextAt = rows[i].Hash, at(time.Duration(seconds)*time.Second)
 	}
 	f.put(g, rows...)
 	for _, c := range []struct {
@@ -242,7 +242,7 @@ func dueInOrder(f *fixture) {
 func countsByStatus(f *fixture) {
 	deployed := func(n int) state.Row {
 		r := fresh(n)
-		r.Compliance, r.LastRun, r.Deployed = state.Compliant, state.RunSuccess, r.Hash
+		r.Ran, r.Compliance, r.LastRun, r.Deployed = r.Hash, state.Compliant, state.RunSuccess, r.Hash
 		return r
 	}
 	rows := freshRows(2)
@@ -257,6 +257,7 @@ func countsByStatus(f *fixture) {
 		func(r *state.Row) { r.LastRun, r.Class = state.RunFailed, state.ClassUnavailable },
 		func(r *state.Row) { r.LastRun, r.Compliance = state.RunSkipped, state.NonCompliant },
 		func(r *state.Row) { r.Compliance = state.NonCompliant },
+		func(r *state.Row) { r.Hash = "other" },
 		func(r *state.Row) { r.LastRun, r.Class = state.RunFailed, provider.Class("retryable") },
 	} {
 		r := deployed(n + 2)

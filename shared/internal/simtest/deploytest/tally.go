@@ -59,7 +59,7 @@ func tallyCounts(f *fixture) {
 	f.commit(state.Commit{Guard: plan, Plan: true, Rows: rows})
 	f.same(len(f.tallies(of)), 3, "two types of one agent, and one of another")
 	failed := f.row(rows[0].ID)
-	failed.LastRun, failed.Compliance = state.RunFailed, state.NonCompliant
+	failed.Ran, failed.LastRun, failed.Compliance = failed.Hash, state.RunFailed, state.NonCompliant
 	f.commit(state.Commit{Guard: f.guard(lane), Rows: []state.Row{failed}})
 	f.same(len(f.tallies(of)), 4, "one has failed")
 	moved := f.row(rows[2].ID)
@@ -85,6 +85,7 @@ func rowsWithStatus(f *fixture) {
 	var rows []state.Row
 	for n := range 12 {
 		r := typed("t::One", []string{"a", "b", "c"}[n%3], n)
+		r.Ran = r.Hash
 		switch n % 4 {
 		case 0:
 			r.LastRun, r.Compliance = state.RunFailed, state.NonCompliant

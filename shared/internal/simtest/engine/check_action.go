@@ -118,16 +118,16 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 	case state.StatusSkipped:
 		right = row.LastRun == state.RunSkipped
 	case state.StatusDeploying:
-		right = !row.NotBefore.IsZero()
-		if string(row.Waiting) != slowState {
+		right = !row.Current().NotBefore.IsZero()
+		if string(row.Current().Waiting) != slowState {
 			r.violate("again", "the handler of %s wants %q to be given back, and %q is stored",
-				row.ID, slowState, row.Waiting)
+				row.ID, slowState, row.Current().Waiting)
 		}
 		if run := r.sched.cur.books.runs[row.ID]; run != nil &&
-			row.NotBefore.Sub(row.LastAt) != run.after {
+			row.Current().NotBefore.Sub(row.LastAt) != run.after {
 			r.violate("again",
 				"the handler of %s wants to be asked again after %s, and is after %s", row.ID,
-				run.after, row.NotBefore.Sub(row.LastAt))
+				run.after, row.Current().NotBefore.Sub(row.LastAt))
 		}
 	default:
 		right = row.LastRun == state.RunFailed
@@ -156,7 +156,7 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 	switch {
 	case a.Outcome == state.StatusFailed && have != nil && have.err != nil &&
 		row.Class != provider.ClassOf(have.err), passes && row.Class != provider.Retryable:
-		r.violate("D7", "%s failed (%s), and counts as %s", row.ID, a.Reason, row.Class)
+		r.violate("D7", "%s failed (%s), and counts as %s", row.ID, a.Reason, row.Current().Class)
 	case a.Outcome == state.StatusDeployed && row.WantFacts() && t.books.claims[row.ID].facts &&
 		row.Ticket() == 0 && have != nil && !have.purged:
 		r.violate("C1", "the facts of %s were read and are still asked for", row.ID)
@@ -256,6 +256,6 @@ func isBackoff(r *run, pause time.Duration, attempts int) bool {
 
 // forGood reports whether a failed resource waits for a new intent or a person.
 func forGood(row *state.Row) bool {
-	return row.Class == provider.Terminal || row.Class == provider.NeedsChange ||
-		row.Class == state.ClassRefused
+	return row.Current().Class == provider.Terminal || row.Current().Class == provider.NeedsChange ||
+		row.Current().Class == state.ClassRefused
 }

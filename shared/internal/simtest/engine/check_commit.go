@@ -151,7 +151,7 @@ func checkResults(r *run, t *task, c *state.Commit, out *state.Committed, b befo
 	bookShelves(r, t, c)
 	written(c, out, func(row *state.Row) {
 		was := b.rows[row.ID]
-		t.books.later[row.ID] = row.NotBefore
+		t.books.later[row.ID] = row.Current().NotBefore
 		reasonResults(r, row, &was)
 		reasonChanged(r, c, row, &was)
 		if was.Rev != 0 && !reflect.DeepEqual(row.Intent, was.Intent) {
@@ -162,7 +162,7 @@ func checkResults(r *run, t *task, c *state.Commit, out *state.Committed, b befo
 			checkOutcome(r, row, &was, c)
 			checkMeanwhile(r, t, row, &was)
 			checkNotified(r, t, row, &was, c)
-		} else if row.Attempts != was.Attempts {
+		} else if row.Counts() && row.Attempts != was.Current().Attempts {
 			r.violate("D7", "%s counts a failure of %s twice", t.name, row.ID)
 		}
 	})
@@ -215,7 +215,7 @@ func checkResult(r *run, t *task, row, was *state.Row, c *state.Commit) {
 	}
 	have := t.books.runs[row.ID]
 	success := row.LastRun == state.RunSuccess && row.Comparison() == state.Compliant &&
-		row.Deployed == row.Hash && row.NotBefore.IsZero()
+		row.Deployed == row.Hash && row.Current().NotBefore.IsZero()
 	if success {
 		switch want, purged := wantedOf(r, row); {
 		case have == nil || have.calls == 0:
@@ -233,7 +233,8 @@ func checkResult(r *run, t *task, row, was *state.Row, c *state.Commit) {
 	}
 	failed := row.LastRun == state.RunFailed || row.LastRun == state.RunSkipped &&
 		row.Block() != state.BlockedTemp
-	if failed && row.Ticket() == 0 && row.NotBefore.IsZero() && row.Block() != state.BlockedYes {
+	if failed && row.Ticket() == 0 && row.Current().NotBefore.IsZero() &&
+		row.Block() != state.BlockedYes {
 		checkBackoff(r, t, row, was)
 	}
 }
@@ -243,13 +244,14 @@ func checkResult(r *run, t *task, row, was *state.Row, c *state.Commit) {
 func checkBackoff(r *run, t *task, row, was *state.Row) {
 	waits := forGood(row) || row.Block() == state.NeedsPerson
 	switch {
-	case !waits && row.Attempts != was.Attempts+1:
+	case !waits && row.Attempts != was.Current().Attempts+1:
 		r.violate("D7", "%s failed for the %d. time in a row, after %d", row.ID, row.Attempts,
-			was.Attempts)
+			was.Current().Attempts)
 	case waits && !row.Timer().IsZero():
-		r.violate("D7", "%s failed for good (%s) and is tried again by itself", row.ID, row.Class)
+		r.violate("D7", "%s failed for good (%s) and is tried again by itself", row.ID,
+			row.Current().Class)
 	case !waits && row.Timer().IsZero():
-		r.violate("D7", "%s failed (%s) and is not tried again", row.ID, row.Class)
+		r.violate("D7", "%s failed (%s) and is not tried again", row.ID, row.Current().Class)
 	case !waits && !row.Timer().After(row.LastAt):
 		r.violate("D7", "%s failed and is tried again at once", row.ID)
 	case !waits && row.Timer().Sub(row.LastAt) > 2*longestPause(r, t):

@@ -222,7 +222,7 @@ func reasonResults(r *run, row, was *state.Row) {
 	if row.LastAction == was.LastAction {
 		return
 	}
-	if l.over(row.ID, asWanted(row)); !row.NotBefore.IsZero() {
+	if l.over(row.ID, asWanted(row)); !row.Current().NotBefore.IsZero() {
 		l.add(row.ID, "it is in progress", false)
 	}
 }

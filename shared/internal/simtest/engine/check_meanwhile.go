@@ -127,10 +127,11 @@ func checkReplaced(r *run, t *task, row, was *state.Row) {
 		return
 	}
 	switch {
+	case row.Ran == row.Hash: // the last run had this intent, which is back
 	case row.Block() == state.BlockedTemp:
 		r.violate("D5", "%s gives %s a new intent, which counts as skipped before it has run",
 			t.name, row.ID)
-	case !row.NotBefore.IsZero() || row.Waiting != nil:
+	case !row.Current().NotBefore.IsZero() || row.Current().Waiting != nil:
 		r.violate("D5",
 			"%s gives %s a new intent, which waits for what was begun for the one before", t.name,
 			row.ID)

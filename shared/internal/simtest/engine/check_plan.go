@@ -134,6 +134,17 @@ func checkPrefix(r *run, t *task, c *state.Commit) {
 	}
 }
 
+// sameOutcome reports whether two rows have the same outcome, except for moves between lanes and the
+// decisions of persons.
+func sameOutcome(row, was *state.Row) bool {
+	a, b := row.Outcome, was.Outcome
+	a.Checked = b.Checked
+	if was.Blocked == state.NeedsPerson {
+		a.Blocked, a.Creating = b.Blocked, b.Creating
+	}
+	return reflect.DeepEqual(a, b)
+}
+
 // checkPlanned checks one row that a planner writes: invariants D5 and C1.
 func checkPlanned(r *run, t *task, row, was *state.Row) {
 	// it takes over the state of another row
@@ -142,18 +153,17 @@ func checkPlanned(r *run, t *task, row, was *state.Row) {
 		r.books.moved[row.ID] = true
 	}
 	switch {
-	case !isNew && row.Deployed != was.Deployed:
-		r.violate("D5", "%s changes what is said to be deployed of %s, which only a run may",
-			t.name, row.ID)
-	case !isNew && row.LastAction != was.LastAction:
-		r.violate("D5", "%s changes the last action of %s", t.name, row.ID)
+	case isNew, was.Rev == 0, row.Gone:
+	case !sameOutcome(row, was):
+		r.violate("D5", "%s changes the outcome of %s, which only a run may", t.name, row.ID)
 	}
 	if !isNew && was.Ticket() != 0 && row.Ticket() != 0 && row.Priority > was.Priority {
 		r.violate("order",
 			"%s asks for %s, which was asked for with priority %d, and lowers that to %d", t.name,
 			row.ID, was.Priority, row.Priority)
 	}
-	if row.Hash != was.Hash && (row.Attempts != 0 || !row.NextAt.IsZero()) {
+	if row.Hash != was.Hash && row.Ran != row.Hash &&
+		(row.Current().Attempts != 0 || !row.Timer().IsZero()) {
 		r.violate("D7", "%s gives %s a new intent that has failed %d times", t.name, row.ID,
 			row.Attempts)
 	}
@@ -178,7 +188,7 @@ func checkPlanned(r *run, t *task, row, was *state.Row) {
 // user who has not asked for retries schedules no waiting resource.
 func checkRetried(r *run, t *task, row, was *state.Row) {
 	switch {
-	case was.LastRun != state.RunFailed || was.Orphaned || was.Removing:
+	case !was.Counts() || was.LastRun != state.RunFailed || was.Orphaned || was.Removing:
 	case (row.Priority == state.PriorityDeployTimer || row.Priority == state.PriorityRepairTimer) &&
 		forGood(was):
 		r.violate("D7", "%s schedules %s, which failed for good (%s), because of a timer", t.name,
@@ -461,7 +471,7 @@ func checkText(r *run, where, text string) {
 func checkCommitText(r *run, c *state.Commit) {
 	for i := range c.Rows {
 		row := &c.Rows[i]
-		for _, s := range []string{string(row.Body), row.Why(), string(row.Waiting),
+		for _, s := range []string{string(row.Body), row.Why(), string(row.Current().Waiting),
 			strings.Join(row.Missing, " "), row.Hash} {
 			checkText(r, "the row of "+string(row.ID), s)
 		}

@@ -62,11 +62,11 @@ func checkClaim(r *run, t *task, c *state.Commit) {
 			r.violate("orphan", "%s starts %s, which left the model and is not managed any more",
 				t.name, id)
 		}
-		if row := e.rows[id]; row != nil && row.NotBefore.After(r.time()) &&
-			t.books.later[id].Equal(row.NotBefore) {
+		if row := e.rows[id]; row != nil && row.Current().NotBefore.After(r.time()) &&
+			t.books.later[id].Equal(row.Current().NotBefore) {
 			r.violate("again",
 				"%s starts %s, of which it has itself recorded that it is not to be before %s",
-				t.name, id, r.since(row.NotBefore))
+				t.name, id, r.since(row.Current().NotBefore))
 		}
 	}
 	checkHalf(r, t, c.Next)
@@ -165,7 +165,7 @@ func bookClaim(r *run, t *task, e *environment, id resource.ID) {
 		}
 		t.books.claims[id] = claimBook{asked: asked, waved: !r.checkedInWave(e, row),
 			stamp: r.stamp, version: row.Version,
-			kind: kind, state: row.Waiting, facts: row.WantFacts(),
+			kind: kind, state: row.Current().Waiting, facts: row.WantFacts(),
 			told: row.FactsAsked > 0, ticket: row.Ticket(), rev: row.Rev,
 			body: string(row.Body), at: r.time()}
 	}
@@ -176,7 +176,7 @@ func bookClaim(r *run, t *task, e *environment, id resource.ID) {
 	}
 	if row.Ticket() == 0 && forGood(row) && e.env.Wave.Priority == state.PriorityRepairTimer {
 		r.violate("D7", "%s starts %s, which failed for good (%s), because of a timer", t.name, id,
-			row.Class)
+			row.Current().Class)
 	}
 }
 
@@ -240,7 +240,8 @@ func pendingIn(r *run, e *environment) uint64 {
 
 // inWave reports whether the check of everything still has to check a row.
 func inWave(r *run, e *environment, row *state.Row) bool {
-	terminal := row.Class == state.ClassTerminal || row.Class == state.ClassNeedsChange
+	class := row.Current().Class
+	terminal := class == state.ClassTerminal || class == state.ClassNeedsChange
 	return uncheckedBy(r, e, row) && !(e.env.Wave.KeepTerminal && terminal)
 }
 

@@ -300,6 +300,14 @@ func storeMutants() []mutant {
 					c.Rows[i].Causes = nil
 				}
 			}, nil),
+		commits("IntentCountsAsRun", "a new intent counts as that of the last run", "D5", 100,
+			func(c *state.Commit, _ *State) {
+				for i := range c.Rows {
+					if r := &c.Rows[i]; c.Plan && r.Ran != "" {
+						r.Ran = r.Hash
+					}
+				}
+			}, nil),
 		commits("RemovedStays", "the row of what was purged stays", "", 1000,
 			func(c *state.Commit, _ *State) {
 				for i := range c.Rows {

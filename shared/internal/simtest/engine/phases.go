@@ -89,7 +89,7 @@ func checkPrompt(r *run) {
 	scheduled := scheduledIn(r, e)
 	for i, id := range eff.ids {
 		row := e.rows[id]
-		if scheduled&(1<<i) != 0 && scheduled&eff.all[i] == 0 && row.NotBefore.IsZero() {
+		if scheduled&(1<<i) != 0 && scheduled&eff.all[i] == 0 && row.Current().NotBefore.IsZero() {
 			r.violate("D4",
 				"%s could run (%s, ticket %d), every message has arrived, and nobody runs it", id,
 				row.Status(), row.Ticket())
@@ -121,7 +121,7 @@ func checkLate(r *run) {
 	scheduled := scheduledIn(r, e)
 	for i, id := range eff.ids {
 		row := e.rows[id]
-		if scheduled&(1<<i) != 0 && scheduled&eff.all[i] == 0 && row.NotBefore.IsZero() &&
+		if scheduled&(1<<i) != 0 && scheduled&eff.all[i] == 0 && row.Current().NotBefore.IsZero() &&
 			len(row.LeftLanes()) == 0 && !r.books.mayStillWait(id, scheduled) {
 			traceRest(r)
 			r.violate("late", "%s could run (%s, ticket %d), and would not without a sweep", id,
@@ -327,7 +327,7 @@ func comesToRest(r *run) bool {
 		if row := e.rows[id]; row.Ticket() != 0 || !row.Timer().IsZero() || inWave(r, e, row) {
 			r.violate("D4",
 				"after %d sweeps %s is still scheduled (%s, ticket %d, not before %s, next %s)",
-				limit, id, row.Status(), row.Ticket(), row.NotBefore, row.Timer())
+				limit, id, row.Status(), row.Ticket(), row.Current().NotBefore, row.Timer())
 			return false
 		}
 	}
@@ -350,7 +350,7 @@ func traceRest(r *run) {
 	for _, id := range e.ids {
 		row := e.rows[id]
 		r.tracef("%s: %s, ticket %d, lane %s, wave %d of %d, not before %s, next %s", id,
-			row.Status(), row.Ticket(), row.Lane, row.Checked, e.env.Wave.Epoch, row.NotBefore,
+			row.Status(), row.Ticket(), row.Lane, row.Checked, e.env.Wave.Epoch, row.Current().NotBefore,
 			row.Timer())
 	}
 }
@@ -369,9 +369,9 @@ func isQuiet(r *run) (time.Duration, bool) {
 	for _, id := range e.ids {
 		row := e.rows[id]
 		switch {
-		case row.Ticket() != 0 && row.NotBefore.After(r.time()):
+		case row.Ticket() != 0 && row.Current().NotBefore.After(r.time()):
 			timed = true
-			next(row.NotBefore)
+			next(row.Current().NotBefore)
 		case row.Ticket() != 0 || inWave(r, e, row):
 			busy = true
 		case !row.Timer().IsZero():

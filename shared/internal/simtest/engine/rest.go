@@ -103,15 +103,15 @@ func checkRow(r *run, row *state.Row, i int) {
 	case row.Block() == state.BlockedTemp:
 		checkSkipped(r, row, i)
 	case status == state.StatusDeployed, status == state.StatusNonCompliant:
-	case row.LastRun == state.RunFailed && row.Class == state.ClassRefused && row.Removing:
+	case row.LastRun == state.RunFailed && row.Current().Class == state.ClassRefused && row.Removing:
 		r.violate("transport",
 			"%s is never purged: its agent is reached in a way that is not for it", row.ID)
 	case row.LastRun == state.RunFailed &&
-		(row.Class == provider.Terminal || row.Class == provider.NeedsChange ||
+		(row.Current().Class == provider.Terminal || row.Current().Class == provider.NeedsChange ||
 			row.Block() == state.NeedsPerson):
 	default:
 		r.violate("D4", "%s is %s (last run %s, %s), is not scheduled, and no timer asks for it",
-			row.ID, status, row.LastRun, row.Class)
+			row.ID, status, row.LastRun, row.Current().Class)
 	}
 }
 
@@ -452,12 +452,12 @@ func checkFailed(r *run, row *state.Row, t *thing) {
 	switch {
 	case t.broken != "":
 	case row.Block() == state.NeedsPerson:
-	case row.Class == provider.NeedsChange && lacksOutput(r, row):
+	case row.Current().Class == provider.NeedsChange && lacksOutput(r, row):
 	case exists && want.fixed != 0 && have.fixed != want.fixed && !replaces(row.ID) &&
-		row.Class == provider.NeedsChange:
-	case exists && isPreserved(r, row, have, want) && row.Class == provider.NeedsChange:
+		row.Current().Class == provider.NeedsChange:
+	case exists && isPreserved(r, row, have, want) && row.Current().Class == provider.NeedsChange:
 	default:
-		r.violate("D7", "%s failed (%s: %s), and nothing is wrong with it", row.ID, row.Class,
+		r.violate("D7", "%s failed (%s: %s), and nothing is wrong with it", row.ID, row.Current().Class,
 			row.Why())
 	}
 }

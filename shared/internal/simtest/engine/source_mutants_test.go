@@ -152,6 +152,9 @@ func sourceMutants() []sourceMutant {
 			"\tif mutating(\"StaleNotUnskipped\") {\n\t\treturn []Effect{Stale{}}\n\t}\n" +
 				"\treturn append(e.unskip(r), Stale{})",
 			"D6", "freed", 300},
+		{"OutcomesKept", "the outcome of another intent counts", "state/row_says.go",
+			"r.Ran == r.Hash &&",
+			`(r.Ran == r.Hash || mutating("OutcomesKept")) &&`, "", "", 100},
 		{"EqualIsBefore", "of two equal times the change counts as the earlier",
 			"state/row_says.go", "!o.ChangedAt.Before(succeeded)",
 			`(o.ChangedAt.After(succeeded) || o.ChangedAt.Equal(succeeded) && ` +

@@ -251,7 +251,7 @@ func (w well) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.
 			r := &rows[i]
 			r.LastRun, r.Observed, r.Blocked = state.RunSuccess, r.Generation, state.NotBlocked
 			r.Again = false
-			r.Deployed, r.Compliance = r.Hash, state.Compliant
+			r.Ran, r.Deployed, r.Compliance = r.Hash, r.Hash, state.Compliant
 		}
 	}
 	return rows, err
