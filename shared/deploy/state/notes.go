@@ -77,12 +77,3 @@ func DecodeNotes(b []byte) Notes {
 	n.Deleting, _ = m[noteDeleting].(bool)
 	return n
 }
-
-// KeptNotes returns the notes that still hold when a row is reset: the things to delete.
-func (o *Outcome) KeptNotes() []byte {
-	if len(o.Notes) == 0 {
-		return nil
-	}
-	n := DecodeNotes(o.Notes)
-	return (&Notes{Old: n.Old}).Encode()
-}

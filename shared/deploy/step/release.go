@@ -27,8 +27,8 @@ func (e Released) next(r *state.Row) []Effect {
 		takeOver(r, e.From)
 	case r.Hash == e.Hash && !r.Orphaned && !r.Removing && !r.Damaged():
 		return e.adjust(r)
-	case r.Rev == 0 || r.Orphaned || r.Removing:
-		begin(r)
+	case r.Rev == 0:
+		r.LastRun, r.Blocked = state.RunNew, state.NotBlocked
 	}
 	return e.replace(r)
 }
@@ -39,7 +39,6 @@ func takeOver(row *state.Row, from *state.Row) {
 	was := *row
 	*row = *from
 	row.ID, row.Rev, row.LastAction = was.ID, was.Rev, was.LastAction
-	row.Orphaned, row.Removing = false, false
 	if was.Ticket() != 0 && (row.Ticket() == 0 || was.Priority < row.Priority) {
 		row.Generation, row.Observed, row.Priority = was.Generation, was.Observed, was.Priority
 	}
@@ -60,23 +59,6 @@ func takeOver(row *state.Row, from *state.Row) {
 	row.Checked = 0
 }
 
-// begin resets a row that returns to the model, and keeps the fields that still hold for its thing.
-func begin(r *state.Row) {
-	r.HideSecrets()
-	lanes, earlier := r.LeftLanes(), r.EarlierIDs()
-	*r = state.Row{
-		ID: r.ID, Rev: r.Rev,
-		Intent: state.Intent{Body: r.Body, Lane: r.Lane, Hidden: r.Hidden, Moves: r.Moves,
-			FactsAsked: r.FactsAsked, Purged: r.Purged, Purges: r.Purges},
-		Outcome: state.Outcome{Checked: r.Checked, Creating: r.Creating, Notes: r.KeptNotes(),
-			LastRun: state.RunNew, Blocked: state.NotBlocked, LastAt: r.LastAt,
-			LastAction: r.LastAction, ChangedAt: r.ChangedAt,
-			PossiblyChanged: r.PossiblyChanged, FactsRead: r.FactsRead, Settled: r.Settled,
-			Reloaded: r.Reloaded},
-	}
-	r.SetMoved(lanes, earlier)
-}
-
 // move puts a row into its lane, with the record that a check of everything has run it.
 func (e *Released) move(r *state.Row) {
 	r.Move(e.Lane)
@@ -93,6 +75,7 @@ func (e *Released) replace(r *state.Row) []Effect {
 		r.SetMoved(others, r.EarlierIDs())
 	}
 	r.Version, r.Hash, r.Body = e.Version, e.Hash, e.Body
+	r.Orphaned, r.Removing, r.BlockedBy = false, false, ""
 	r.Missing, r.Problem = e.Missing, e.Problem
 	if r.Undefined() {
 		return nil

@@ -318,18 +318,11 @@ func TestReleased(t *testing.T) {
 			},
 		},
 		"Returned": {
-			reason: "a resource that comes back begins with what is still true of its thing",
-			was: func(r *state.Row) {
-				orphaned(r)
-				r.Creating, r.ChangedAt, r.TriedAt = "token", time.Unix(3, 0), time.Unix(4, 0)
-			},
-			event: same,
-			want: func(r *state.Row) {
-				r.Orphaned, r.Ran, r.Deployed, r.LastRun = false, "", "", state.RunNew
-				r.SucceededAt, r.TriedAt = time.Time{}, time.Time{}
-				r.Version, r.Compliance = 3, ""
-			},
-			then: newest,
+			reason: "a resource that comes back keeps the outcome, which describes its thing",
+			was:    func(r *state.Row) { orphaned(r); r.Creating = "token" },
+			event:  same,
+			want:   func(r *state.Row) { r.Orphaned, r.Version = false, 3 },
+			then:   newest,
 		},
 		"Rewired": {reason: "other requirements alone are no reason", event: rewired, want: requiring},
 		"RewiredSkipped": {

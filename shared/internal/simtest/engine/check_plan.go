@@ -153,7 +153,7 @@ func checkPlanned(r *run, t *task, row, was *state.Row) {
 		r.books.moved[row.ID] = true
 	}
 	switch {
-	case isNew, was.Rev == 0, row.Gone:
+	case len(row.EarlierIDs()) > 0, was.Rev == 0, row.Gone:
 	case !sameOutcome(row, was):
 		r.violate("D5", "%s changes the outcome of %s, which only a run may", t.name, row.ID)
 	}
