@@ -53,6 +53,13 @@ func validBackup(attrs map[string]any) []diag.Problem {
 	return nil
 }
 
+// createAttribute is the attribute create of types that manage a part of a file.
+func createAttribute() schema.Attribute {
+	return schema.Attribute{Name: "create", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
+		Description: "create the file if it is missing, with mode 0644, or 0600 for a secret; an " +
+			"fs::File can set mode and owner"}
+}
+
 // backupAttribute is the attribute backup, for the things that a change may remove.
 func backupAttribute(changes string) schema.Attribute {
 	return schema.Attribute{Name: "backup",

@@ -45,9 +45,7 @@ func IniSetting() provider.Definition {
 						"blanks"},
 				{Name: "dialect", Type: "Enum[auto,indented,systemd,plain]", Default: "auto",
 					Behaviour: schema.Parameter, Description: dialects},
-				{Name: "create", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "create the file if it is missing, with mode 0644, or 0600 for a secret; an " +
-						"fs::File can set mode and owner"},
+				createAttribute(),
 				backupAttribute("replaces"),
 				validateAttribute(),
 			},

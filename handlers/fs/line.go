@@ -56,9 +56,7 @@ func Line() provider.Definition {
 				{Name: "marker", Type: oneLine, Default: defaultMarker, Behaviour: schema.Parameter,
 					Description: "the lines before and after a block, with {mark} for BEGIN and " +
 						"END: \"<!-- {mark} {name} -->\""},
-				{Name: "create", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "create the file if it is missing, with mode 0644, or 0600 for a secret; an " +
-						"fs::File can set mode and owner"},
+				createAttribute(),
 				backupAttribute("replaces"),
 				validateAttribute(),
 				{Name: "extra", Type: "Optional[Integer[1]]", Behaviour: schema.ReadOnly,
@@ -137,7 +135,7 @@ func validLine(attrs map[string]any) []diag.Problem {
 		add("line", "give line or block; purged: true removes the block of this name",
 			"neither line nor block is set")
 	case attrs["block"] == nil && attrs["line"] == nil:
-		add("line", "give line; purged: true removes what match matches",
+		add("line", "set line; purged: true removes the lines that match selects",
 			"match selects a line, but line, its new text, is not set")
 	}
 	if attrs["after"] != nil && attrs["before"] != nil {

@@ -13,7 +13,16 @@ import (
 // Large: each method is one step of one change, on the same working tree.
 type change struct{ checkout }
 
-// change returns the change of a resource. The caller closes it.
+// changeOf returns the change of a resource. The caller closes it.
+func (h handler) changeOf(ctx *provider.Context, r provider.Resource) (*change, error) {
+	w, err := wantedOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return h.change(ctx, w)
+}
+
+// change returns the change to a desired state. The caller closes it.
 func (h handler) change(ctx *provider.Context, w wanted) (*change, error) {
 	c, err := h.checkout(ctx, w)
 	if err != nil {
@@ -27,11 +36,7 @@ func (h handler) change(ctx *provider.Context, w wanted) (*change, error) {
 func (h handler) Create(
 	ctx *provider.Context, req provider.CreateRequest,
 ) (provider.Result, error) {
-	w, err := wantedOf(req.Resource)
-	if err != nil {
-		return provider.Result{}, err
-	}
-	g, err := h.change(ctx, w)
+	g, err := h.changeOf(ctx, req.Resource)
 	if err != nil {
 		return provider.Result{}, err
 	}
@@ -70,7 +75,7 @@ func (h handler) Create(
 // prepare makes an empty repository that belongs to the user git runs as.
 func (g *change) prepare(place *disk.Folder) error {
 	if err := removeIn(place, g.path); err != nil {
-		return provider.Errorf(provider.Retryable, "remove what a run before left: %w", err)
+		return provider.Errorf(provider.Retryable, "remove leftovers of an earlier run: %w", err)
 	}
 	if err := g.makeDir(place); err != nil {
 		return err
@@ -86,11 +91,7 @@ func (g *change) prepare(place *disk.Folder) error {
 func (h handler) Update(
 	ctx *provider.Context, req provider.UpdateRequest,
 ) (provider.Result, error) {
-	w, err := wantedOf(req.Resource)
-	if err != nil {
-		return provider.Result{}, err
-	}
-	g, err := h.change(ctx, w)
+	g, err := h.changeOf(ctx, req.Resource)
 	if err != nil {
 		return provider.Result{}, err
 	}

@@ -117,35 +117,35 @@ func InstanceResources(
 func AllEvents(
 	ctx context.Context, o Reader, env string, ref orders.Ref, f func(*orders.Event),
 ) error {
-	q := orders.EventQuery{}
-	for {
-		page, err := o.Events(ctx, env, ref, q)
-		if err != nil {
-			return err
-		}
-		for i := range page.Items {
-			f(&page.Items[i])
-		}
-		if q.After = page.Next; q.After == "" {
-			return nil
-		}
-	}
+	return eachOf(func(after string) (orders.EventPage, error) {
+		var q orders.EventQuery
+		q.After = after
+		return o.Events(ctx, env, ref, q)
+	}, f)
 }
 
 // WholeLog calls f for all versions of an instance, the oldest first.
 func WholeLog(
 	ctx context.Context, o Reader, env string, ref orders.Ref, f func(*orders.LogEntry),
 ) error {
-	q := orders.LogQuery{}
-	for {
-		page, err := o.Log(ctx, env, ref, q)
+	return eachOf(func(after string) (orders.LogPage, error) {
+		var q orders.LogQuery
+		q.After = after
+		return o.Log(ctx, env, ref, q)
+	}, f)
+}
+
+// eachOf calls f for all items of a list; read returns the page after an item.
+func eachOf[T any](read func(after string) (orders.Part[T], error), f func(*T)) error {
+	for after := ""; ; {
+		page, err := read(after)
 		if err != nil {
 			return err
 		}
 		for i := range page.Items {
 			f(&page.Items[i])
 		}
-		if q.After = page.Next; q.After == "" {
+		if after = page.Next; after == "" {
 			return nil
 		}
 	}
