@@ -254,7 +254,7 @@ func TestCompileMemory(t *testing.T) {
 			t.Fatalf("%s: the function has ended", name)
 		}
 		r := s.instance(one)
-		says := strings.Contains(string(r.Problems), "grows with its memory")
+		says := strings.Contains(string(r.Problems), "grows with the memory")
 		if c.fits == says {
 			t.Errorf("%s: %s, %s", name, r.State, r.Problems)
 		}

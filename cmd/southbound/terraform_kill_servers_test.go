@@ -115,7 +115,7 @@ func killedCreate(t *testing.T, name, typ, program string, request int, kills st
 	if len(made) != 1 {
 		t.Fatalf("the store has %v: %s", made, out)
 	}
-	p.prints(3, "deploy --retry-failed", `no state was kept of it`, `set the attribute import if it exists`, `1 blocked`)
+	p.prints(3, "deploy --retry-failed", `its state was not stored`, `set the attribute import if it exists`, `1 blocked`)
 	p.prints(3, "apply site.yaml", `1 blocked`)
 	if got := store.IDs(); len(got) != 1 || got[0] != made[0] {
 		t.Fatalf("the store has %v instead of %v", got, made)

@@ -89,7 +89,7 @@ func classOf(err error) (class provider.Class, hint string) {
 	switch awserr.Kind(err) {
 	case fault.Denied:
 		return provider.Terminal,
-			"see what the policies of the agent's role, of the target and of its key allow"
+			"check the policies of the agent's role, of the target and of its key"
 	case fault.Full:
 		return provider.Terminal, "a quota of the account is used up"
 	case fault.Internal, fault.Invalid:

@@ -23,7 +23,7 @@ func (o object) List(ctx *provider.Context, found func(provider.Found) error) er
 	like := ctx.Desired()
 	if text(like, "bucket") == "" {
 		return provider.Errorf(provider.NeedsChange,
-			"say which bucket: bucket=NAME, and key=PREFIX for those whose keys begin so")
+			"name the bucket: bucket=NAME, and key=PREFIX to list only keys that begin with PREFIX")
 	}
 	t, err := o.target(ctx, like)
 	if err != nil {
@@ -111,7 +111,7 @@ func (p parameter) List(ctx *provider.Context, found func(provider.Found) error)
 func (item) List(ctx *provider.Context, found func(provider.Found) error) error {
 	table := text(ctx.Desired(), "table")
 	if table == "" {
-		return provider.Errorf(provider.NeedsChange, "say which table: table=NAME")
+		return provider.Errorf(provider.NeedsChange, "name the table: table=NAME")
 	}
 	api, err := dynamoClient(ctx, table)
 	if err != nil {

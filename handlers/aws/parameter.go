@@ -106,7 +106,7 @@ func validParameter(attrs map[string]any) []diag.Problem {
 			"keep it elsewhere, and its place here")
 	case len(text) > maxStandard && tier == tierStandard:
 		bad("value", fmt.Sprintf("the value is longer than %d bytes", maxStandard),
-			"say `tier: Advanced`, or Intelligent-Tiering")
+			"set `tier: Advanced`, or Intelligent-Tiering")
 	}
 	if attrs["key"] != nil && attrs["kind"] != secureText {
 		bad("key", "a key is of no use without encryption", "add `kind: SecureString`")

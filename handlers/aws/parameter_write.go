@@ -86,7 +86,7 @@ func possible(r provider.Resource, have provider.Observation, diffs map[string]d
 	if d, differs := diffs["tier"]; differs && d.Current == tierAdvanced {
 		return provider.Errorf(provider.NeedsChange,
 			"the parameter %s is Advanced and cannot be made Standard again; purge it first, or "+
-				"say `tier: Advanced`", text(r, "name"))
+				"set `tier: Advanced`", text(r, "name"))
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func validate(attrs map[string]any) []diag.Problem {
 	for _, name := range []string{"command", "input", "environment"} {
 		if provider.HasSecret(attrs[name]) {
 			add(name,
-				"put it into a file that only its user may read, and let the command read that",
+				"put it into a file that only its user can read, and read that file in the command",
 				"a secret of a job can be seen by everybody on the machine while it runs")
 		}
 	}

@@ -40,11 +40,11 @@ func (h archive) Read(
 				Attributes: map[string]any{"source": r.Attributes["source"]}}, nil
 		}
 		if !disk.Gone(err) {
-			return provider.Observation{}, disk.Explain("find what it creates", err)
+			return provider.Observation{}, disk.Explain("look for its created path", err)
 		}
 	}
 	obs, err := h.observe(ctx, r)
-	return obs, disk.Explain("read what was unpacked into "+text(r, "path"), err)
+	return obs, disk.Explain("read the files unpacked into "+text(r, "path"), err)
 }
 
 func (h archive) observe(ctx *provider.Context, r provider.Resource) (provider.Observation, error) {
@@ -242,7 +242,7 @@ func (h archive) Delete(
 	ctx *provider.Context, req provider.DeleteRequest,
 ) (provider.Result, error) {
 	return provider.Result{},
-		disk.Explain("remove what was unpacked into "+text(req.Resource, "path"),
+		disk.Explain("remove the files unpacked into "+text(req.Resource, "path"),
 			h.purge(ctx, req.Resource))
 }
 

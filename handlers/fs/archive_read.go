@@ -158,7 +158,7 @@ func checksum(want string, sums map[string]hash.Hash) error {
 	}
 	if have := hex.EncodeToString(h.Sum(nil)); have != sum {
 		return provider.Errorf(provider.NeedsChange,
-			"the archive has the checksum %s:%s and not the one that is wanted; it may be "+
+			"the archive has the checksum %s:%s, not the desired one; it may be "+
 				"another version, or damaged", kind, have)
 	}
 	return nil

@@ -355,7 +355,7 @@ func TestArchiveZip(t *testing.T) {
 	g.write("local", string(tarOf(t, plainFile("a", ""))), 0o600)
 	g.fails(g.resource(map[string]any{"path": g.path("a"), "source": g.path("local"),
 		"checksum": "sha256:" + hex.EncodeToString(wrong[:])}), provider.NeedsChange,
-		"not the one that is wanted")
+		"not the desired one")
 	g.has(`local -rw------- ` + fmt.Sprintf("%q", tarOf(t, plainFile("a", ""))))
 }
 

@@ -75,7 +75,7 @@ func (t *unpacked) manifest() (*manifest, error) {
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxManifest {
 		return nil, provider.Errorf(provider.Terminal,
-			"%s is not what was written; remove it by hand", t.list)
+			"%s was changed by another program; remove it by hand", t.list)
 	}
 	data, err := t.root.ReadFile(t.list)
 	if err != nil {
@@ -84,12 +84,12 @@ func (t *unpacked) manifest() (*manifest, error) {
 	m := &manifest{}
 	if err := json.Unmarshal(data, m); err != nil || m.Format != manifestFormat {
 		return nil, provider.Errorf(provider.Terminal,
-			"%s is not what was written; remove it by hand, and what was unpacked", t.list)
+			"%s was changed by another program; remove it by hand, and the unpacked files", t.list)
 	}
 	for _, e := range m.Entries {
 		if name, err := entryName(e.Name, 0); err != nil || name != e.Name || name == "" {
 			return nil, provider.Errorf(provider.Terminal,
-				"%s names %q; remove it by hand, and what was unpacked", t.list, e.Name)
+				"%s names %q; remove it by hand, and the unpacked files", t.list, e.Name)
 		}
 	}
 	return m, nil

@@ -97,7 +97,7 @@ func TestBackup(t *testing.T) {
 					t.Fatal(err)
 				}
 				g.has(tc.want...)
-				kept := strings.Contains(g.host.Output(), "kept what was there before")
+				kept := strings.Contains(g.host.Output(), "kept a backup of the previous file")
 				want := strings.Contains(g.shape(false), `"old"`) ||
 					strings.Contains(tc.why, "as a link")
 				if kept != want && !strings.Contains(tc.why, "once") {

@@ -126,7 +126,7 @@ func TestArchiveNotFetched(t *testing.T) {
 		class provider.Class
 		part  string
 	}{
-		"other bytes": {"/two", nil, provider.NeedsChange, "not the one that is wanted"},
+		"other bytes": {"/two", nil, provider.NeedsChange, "not the desired one"},
 		"cut short":   {"/cut", nil, provider.Retryable, "unexpected EOF"},
 		"too much": {"/long", map[string]any{"max_size": int64(1000),
 			"max_files": int64(10)}, provider.NeedsChange, "more"},

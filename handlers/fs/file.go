@@ -61,8 +61,8 @@ func File() provider.Definition {
 // wholeFile reports whether the content of a file is described.
 func wholeFile(attrs map[string]any) (is bool, instead string) {
 	return attrs["content"] != nil && attrs["replace"] != false,
-		"describe it in content, or give the file replace: false: content is then only what it " +
-			"is made with"
+		"describe it in content, or set replace: false: content is then only its " +
+			"initial content"
 }
 
 // file is the handler of fs::File.

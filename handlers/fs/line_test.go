@@ -246,7 +246,7 @@ func TestLineSaysWhatIsMissing(t *testing.T) {
 	g := newRig(t, Line())
 	for hint, attrs := range map[string]map[string]any{
 		"give line or block; purged: true removes the block of this name": {},
-		"give line; purged: true removes what match matches":              {"match": "^x"},
+		"set line; purged: true removes the lines that match selects":     {"match": "^x"},
 	} {
 		attrs["path"], attrs["name"] = "/a", "n"
 		if _, problems := g.typ.Check(attrs); len(problems) != 1 || problems[0].Hint != hint {

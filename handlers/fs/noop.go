@@ -55,8 +55,8 @@ func reportFull(sys *disk.System, planned provider.BatchChange) {
 	}
 	defer list.Close()
 	if names, _ := list.Readdirnames(1); len(names) > 0 {
-		planned.Context.Lacks("the directory " + path + " is not empty; recurse_purge removes what " +
-			"is in it")
+		planned.Context.Lacks("the directory " + path + " is not empty; recurse_purge removes its " +
+			"contents")
 	}
 }
 

@@ -91,7 +91,7 @@ func blockLines(s string) []string {
 func (u *rule) explain(err error) error {
 	if errors.Is(err, errSeveral) {
 		return provider.Errorf(provider.NeedsChange,
-			"%w in %s; make match stricter, or say with multiple what becomes of them", err, u.path)
+			"%w in %s; make match stricter, or set multiple", err, u.path)
 	}
 	return err
 }

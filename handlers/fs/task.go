@@ -333,7 +333,7 @@ func (rd *reader) read(
 		err := rd.dir.Tidy(base)
 		if err != nil && !errors.Is(err, unix.EROFS) {
 			return provider.Observation{},
-				disk.Explain("remove what a crash left beside "+text(r, "path"), err)
+				disk.Explain("remove leftovers of a crash beside "+text(r, "path"), err)
 		}
 	}
 	obs, err := l.observe(rd, ctx, r, base, want)

@@ -34,7 +34,7 @@ func validCheck(attrs map[string]any) []diag.Problem {
 	if provider.HasSecret(v) {
 		return []diag.Problem{{Attribute: "validate",
 			Message: "a secret in a command line can be seen by everybody on the machine",
-			Hint:    "let the command read it from a file"}}
+			Hint:    "read it from a file in the command"}}
 	}
 	if _, err := textfile.CheckOf(v); err != nil && len(resource.References(v)) == 0 {
 		return []diag.Problem{{Attribute: "validate", Message: err.Error(),

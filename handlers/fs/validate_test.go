@@ -138,8 +138,8 @@ func TestCheckedDeclaration(t *testing.T) {
 		validate any
 		part     string
 	}{
-		"no place for the path": {"visudo -c", "does not say where"},
-		"only a single % sign":  {[]any{"echo", "100%%"}, "does not say where"},
+		"no place for the path": {"visudo -c", "lacks the place"},
+		"only a single % sign":  {[]any{"echo", "100%%"}, "lacks the place"},
 		"a secret in an argument": {[]any{"x", resource.Secret{Source: "env:X"}, "%"},
 			"can be seen"},
 		"fine": {"visudo -cf %", ""},

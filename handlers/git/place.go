@@ -67,7 +67,7 @@ func (w wanted) tidy() error {
 		return disk.Explain("return "+shown(w.path)+" to its place", err)
 	}
 	if err := removeIn(d, w.hidden()); err != nil {
-		return provider.Errorf(provider.Retryable, "remove what a run before left: %w", err)
+		return provider.Errorf(provider.Retryable, "remove leftovers of an earlier run: %w", err)
 	}
 	return nil
 }

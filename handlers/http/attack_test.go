@@ -191,7 +191,7 @@ func TestAnswers(t *testing.T) {
 		{302, "", provider.NeedsChange, "url"},
 		{200, "<html>", provider.NeedsChange, "not JSON"},
 		{200, `{"a": 1} {"b": 2}`, provider.NeedsChange, "not JSON"},
-		{200, `[1]`, provider.NeedsChange, "not an object"},
+		{200, `[1]`, provider.NeedsChange, "has no object"},
 		{501, "", provider.NeedsChange, "methods"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

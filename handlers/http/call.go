@@ -213,7 +213,7 @@ func (a *caller) refused(method string, r *answer) error {
 func classOf(status int) (class provider.Class, hint string) {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
-		return provider.Terminal, "see the credentials of the agent and what they may do"
+		return provider.Terminal, "check the credentials of the agent and their permissions"
 	case http.StatusPaymentRequired, http.StatusInsufficientStorage:
 		return provider.Terminal, ""
 	case http.StatusNotFound, http.StatusGone, http.StatusRequestTimeout, http.StatusConflict,
@@ -221,7 +221,7 @@ func classOf(status int) (class provider.Class, hint string) {
 		http.StatusTooEarly, http.StatusTooManyRequests:
 		return provider.Retryable, ""
 	case http.StatusNotImplemented, http.StatusMethodNotAllowed:
-		return provider.NeedsChange, "methods and paths say which requests are made"
+		return provider.NeedsChange, "check the attributes of methods and paths"
 	}
 	switch status / 100 {
 	case 3:

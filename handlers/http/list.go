@@ -44,7 +44,7 @@ func (a *caller) list(path string) ([]any, int, error) {
 		items, ok := in.([]any)
 		if !ok && in != nil {
 			return nil, 0, provider.Errorf(provider.NeedsChange,
-				"what %s answers at %q is not a list; see items of find", path, a.pointer("items"))
+				"the answer of %s has no list at %q; see items of find", path, a.pointer("items"))
 		}
 		if n > 0 && len(items) > 0 && bytes.Equal(r.Body, before) {
 			return nil, 0, provider.Errorf(provider.NeedsChange,
@@ -179,7 +179,7 @@ func (o object) List(ctx *provider.Context, found func(provider.Found) error) er
 	if collection, _ := like.Attributes["collection"].(string); collection == "" && !listed ||
 		!strings.HasPrefix(named, "/") {
 		return provider.Errorf(provider.NeedsChange,
-			"say which list, and where its objects have their names: collection=/users "+
+			"name the list, and where its objects have their names: collection=/users "+
 				"path=/users/{name} name=/login, as in documents")
 	}
 	attrs := map[string]any{"id_at": "/id", "object_at": ""}
@@ -259,7 +259,7 @@ func (a *reader) describe(item any, named string) (map[string]any, error) {
 	have, ok := full.value.(map[string]any)
 	if !ok {
 		return nil, provider.Errorf(provider.NeedsChange,
-			"what the API answers at %q is not an object; see object_at", a.text("object_at"))
+			"the answer of the API has no object at %q; see object_at", a.text("object_at"))
 	}
 	if !shaped {
 		want = have

@@ -104,7 +104,7 @@ func (a *reader) observed(t *thing) (provider.Observation, error) {
 		}
 		if _, ok := seen.(map[string]any); !ok {
 			return provider.Observation{}, provider.Errorf(provider.NeedsChange,
-				"what the API answers at %q is not an object; see object_at", a.text("object_at"))
+				"the answer of the API has no object at %q; see object_at", a.text("object_at"))
 		}
 		attrs[name] = seen
 		compare = newComparison(scope, nil) // ignored members and sets are declared for body only
@@ -181,7 +181,7 @@ func (a *reader) observe(shared *lists) (*thing, error) {
 		}
 		if id = t.id; id == "" && a.needsID() {
 			return nil, provider.Errorf(provider.NeedsChange,
-				"what was found has no id at %q; see id_at", a.text("id_at"))
+				"the object found has no id at %q; see id_at", a.text("id_at"))
 		}
 	} else if remembers(a.want.Attributes) {
 		if id = a.ctx.Known(idFact); id == "" {
@@ -293,7 +293,7 @@ func (a *reader) find(shared *lists) (*thing, error) {
 		}
 		if found != nil {
 			return nil, provider.Errorf(provider.Terminal,
-				"several objects in %s have what find matches, so which is meant is not known; "+
+				"several objects in %s match find; "+
 					"remove one, or match more", path)
 		}
 		found = t

@@ -329,8 +329,8 @@ func (a *api) await(p *progress) (provider.Result, error) {
 	case !a.equal(obs, "body"):
 		out, err := a.again(p,
 			provider.Errorf(provider.Retryable,
-				"the API took the %s, and does not show it after %s; either it needs longer, or "+
-					"it changes what it is given", p.Did, a.settle()))
+				"the API accepted the %s but does not show it after %s; it may need more time, or "+
+					"it alters the values that it receives", p.Did, a.settle()))
 		if err != nil && p.Did == didCreate { // a create need not accept all members of an object
 			return a.change(obs)
 		}

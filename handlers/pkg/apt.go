@@ -65,7 +65,7 @@ func (a apt) get(ctx *provider.Context, p place, verb string, args ...string) (s
 		_, err = tool.Run(ctx, a.quiet(), "dpkg", "--root="+filepath.Join("/", p.root),
 			"--force-confdef", "--force-confold", "--configure", "-a")
 	case strings.Contains(text, "--fix-broken install"):
-		ctx.Info("get what packages lack that are installed already")
+		ctx.Info("repair dependencies of installed packages")
 		_, err = tool.Run(ctx, a.quiet(), append(append([]string{"apt-get"}, a.flags(p)...), "-y",
 			"--no-remove", "--fix-broken", "install")...)
 	default:

@@ -140,7 +140,7 @@ func unreachable(path string, whole func(path string) error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		leads = path // a dangling link runs nothing
 	} else if err != nil {
-		return provider.Errorf(provider.Retryable, "look at what is to run: %w", err)
+		return provider.Errorf(provider.Retryable, "check the programs to run: %w", err)
 	}
 	for _, at := range []string{filepath.Dir(path), leads} {
 		for ; ; at = filepath.Dir(at) {

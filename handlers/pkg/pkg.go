@@ -154,7 +154,7 @@ func validate(attrs map[string]any) []diag.Problem {
 		out = append(out,
 			diag.Problem{Attribute: "version",
 				Message: "a source has one version, so it has no latest one",
-				Hint:    "leave the version out, or write the one that the source has"})
+				Hint:    "remove the version, or write one that the source has"})
 	}
 	if source, _ := attrs["source"].(string); strings.HasPrefix(source, "-") ||
 		source != "" && !strings.Contains(source, "://") && !filepath.IsAbs(source) {
@@ -317,7 +317,7 @@ func (h handler) despite(ctx *provider.Context, err error, visible bool, done fu
 	if ctx.Err() != nil || !visible || done() != nil {
 		return err
 	}
-	ctx.Warning("the package manager has done what was asked for, and fails for something else",
+	ctx.Warning("the package manager completed the request and failed for another package",
 		"error", err)
 	return nil
 }
@@ -335,7 +335,7 @@ func (h handler) arrived(ctx *provider.Context, p place, items []item) error {
 		case version == "":
 			return provider.Errorf(provider.NeedsChange,
 				"the package manager has done its work, and there is still no package %s: it "+
-					"took that for another name; say which package is meant", i.name)
+					"resolved that to another name; name the package itself", i.name)
 		case i.version != "" && i.version != latest && !h.manager.satisfies(version, i.version):
 			return provider.Errorf(provider.NeedsChange,
 				"version %s of %s was installed where %s is wanted: write the version as the "+

@@ -180,7 +180,7 @@ func drop(ctx *provider.Context, r provider.Resource, what, statement string) er
 	}
 	if is(err, dependentObjects) {
 		return provider.Errorf(provider.NeedsChange,
-			"drop the %s %s: %s; `cascade: true` removes what needs it", what, name, conn.Text(err))
+			"drop the %s %s: %s; `cascade: true` removes its dependents", what, name, conn.Text(err))
 	}
 	return failure("drop the "+what+" "+name, err)
 }

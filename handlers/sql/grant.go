@@ -110,7 +110,7 @@ func validGrant(attrs map[string]any) []diag.Problem {
 	out := validNames(attrs, "role", "database", "schema", "name")
 	bad := func(attribute, format string, args ...any) {
 		out = append(out, diag.Problem{Attribute: attribute, Message: fmt.Sprintf(format, args...),
-			Hint: "leave it out, or say which kind is meant"})
+			Hint: "remove it, or set the kind"})
 	}
 	kind, _ := attrs["kind"].(string)
 	if kind == "database" && attrs["schema"] != nil && attrs["schema"] != "public" {

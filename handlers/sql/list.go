@@ -44,7 +44,7 @@ func (role) List(ctx *provider.Context, found func(provider.Found) error) error 
 		return err
 	})
 	if err != nil {
-		return failure("list what the server has", err)
+		return failure("list the objects of the server", err)
 	}
 	for _, attrs := range all {
 		if err := found(provider.Found{Attributes: attrs}); err != nil {
@@ -88,7 +88,7 @@ func each(
 		return nil
 	})
 	if err != nil {
-		return failure("list what the server has", err)
+		return failure("list the objects of the server", err)
 	}
 	return stop
 }

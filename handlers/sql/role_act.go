@@ -128,8 +128,8 @@ func seenPassword(
 	case is(err, insufficientRight): // only superusers of the server can read the verifier
 		right, known := c.Login(ctx, name, password)
 		if !known {
-			ctx.Warning("whether the password is the one that is wanted cannot be seen: the " +
-				"agent's user is not a superuser, and the server does not say")
+			ctx.Warning("the password cannot be compared: the " +
+				"agent's user is not a superuser, so the server hides its hash")
 		}
 		if right || !known {
 			return password, nil
@@ -263,7 +263,7 @@ func (role) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.
 	err = change(ctx, c, "", "DROP ROLE IF EXISTS "+ident(name))
 	if is(err, dependentObjects) {
 		return provider.Result{}, provider.Errorf(provider.NeedsChange,
-			"drop the role %s: %s; say what becomes of that with owned", name, conn.Text(err))
+			"drop the role %s: %s; set owned to reassign or drop these objects", name, conn.Text(err))
 	}
 	return provider.Result{}, failure("drop the role "+name, err)
 }
@@ -292,7 +292,7 @@ func giveUp(ctx *provider.Context, c *conn.Conn, r provider.Resource, policy str
 		return err
 	})
 	if err != nil {
-		return failure("see what the role "+name+" owns", err)
+		return failure("list the objects of the role "+name, err)
 	}
 	for _, d := range databases {
 		err := change(ctx, c, d, todo...)
@@ -300,7 +300,7 @@ func giveUp(ctx *provider.Context, c *conn.Conn, r provider.Resource, policy str
 			return nil
 		}
 		if err != nil {
-			return failure(fmt.Sprintf("%s what the role %s owns in the database %s", policy, name,
+			return failure(fmt.Sprintf("%s objects of the role %s in the database %s", policy, name,
 				d), err)
 		}
 	}

@@ -169,7 +169,7 @@ func classOf(err error) (class provider.Class, hint string) {
 	}
 	switch refused.Code {
 	case insufficientRight:
-		return provider.Terminal, "see what the agent's user may do"
+		return provider.Terminal, "check the permissions of the agent's user"
 	case invalidPassword, invalidAuthorization:
 		return provider.Terminal,
 			"see the user and the password of the agent, and pg_hba.conf of the server"

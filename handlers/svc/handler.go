@@ -147,7 +147,7 @@ func (h handler) bring(ctx *provider.Context, r provider.Resource) (provider.Res
 	}
 	if !defined {
 		return provider.Result{}, provider.Errorf(provider.Retryable,
-			"there is no service %s: what defines it, a package or a file, is not there", name)
+			"there is no service %s: install the package or file that defines it", name)
 	}
 	type step struct {
 		needed bool

@@ -104,7 +104,7 @@ func identified(next http.Handler) http.Handler {
 }
 
 func discoveryRoutes(r *server.Router, about wire.Discovery) {
-	server.Register(r, http.MethodGet, "/{$}", "discover", "What this is",
+	server.Register(r, http.MethodGet, "/{$}", "discover", "Describe this program",
 		func(ctx context.Context, _ *struct{}) (*server.Out[wire.Discovery], error) {
 			about := about
 			if caller, known := wire.CallerOf(ctx); known {

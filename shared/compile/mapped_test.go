@@ -302,7 +302,7 @@ func TestMappedMistakes(t *testing.T) {
 			`main.cf:7:1: path: the attribute is missing and names the resource`},
 		{"what names the resource is unknown",
 			`shop::Page(host=host, path=std::get_env("NOT_SET"), text="a")`, same,
-			`main.cf:7:28: shop::Page: path: what names a resource has to be known when the model is compiled`},
+			`main.cf:7:28: shop::Page: path: identifying attributes must be known when the model is compiled`},
 		{"an unknown flag",
 			`shop::Page(host=host, path="/a", text="a", purged=bool(std::get_env("NOT_SET")))`,
 			same,

@@ -191,9 +191,9 @@ func load(h *python.Host, program *eval.Program, instead func(plugin string) boo
 
 // noPython returns the problem of a module that needs Python if there is none.
 func noPython(o Options, p *project.Project, name, wrong string) diag.Problem {
-	hint := "install what the project needs: southbound project install"
+	hint := "install the packages of the project: southbound project install"
 	if len(o.Modules) > 0 { // modules under test may have no project
-		hint = "install what the module needs: southbound module test --install"
+		hint = "install the packages of the module: southbound module test --install"
 	}
 	return diag.Problem{
 		Code: python.CodePython, Pos: diag.Pos{File: p.Env.Modules[name]},

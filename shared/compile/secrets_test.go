@@ -119,7 +119,7 @@ func TestSecretsOfOrders(t *testing.T) {
 		},
 		"a computed list": {
 			body:  `value = southbound::secret(self.token, within=[self.token])`,
-			token: "file:/etc/shadow", wrong: "within: the list is computed",
+			token: "file:/etc/shadow", wrong: "within: write the list as a literal",
 		},
 		"an empty list": {
 			body:  `value = southbound::secret(self.token, within=[])`,

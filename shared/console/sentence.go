@@ -57,7 +57,7 @@ func beginOf(d *api.Detail) []phrase {
 	case state.StatusDeploying:
 		return []phrase{say("deploying: its handler runs now")}
 	case state.StatusAvailable:
-		return []phrase{say("available: it differs from what is deployed, and waits for its run")}
+		return []phrase{say("available: it differs from the deployed state and waits for its run")}
 	case state.StatusOrphaned:
 		return []phrase{say("orphaned: it left the model, and is no longer managed")}
 	case state.StatusUndefined:

@@ -49,7 +49,7 @@ func TestSentence(t *testing.T) {
 			d.Reason, d.Parameter = "unknown parameter region", "region"
 		}), "undefined: a desired value is not known yet: unknown parameter region; set the parameter region"},
 		"Waits": {of(state.StatusAvailable, func(d *api.Detail) { d.Waits = "agent a is paused" }),
-			"available: it differs from what is deployed, and waits for its run; it waits: agent a is paused"},
+			"available: it differs from the deployed state and waits for its run; it waits: agent a is paused"},
 		"Decision": {of(state.StatusBlocked, func(d *api.Detail) { d.Blocked = state.NeedsPerson }),
 			"blocked: a create may have happened, and a person must find out; look at the real thing, then retry it"},
 		"Interrupted": {of(state.StatusDeployed, func(d *api.Detail) { d.Interrupted = true }),

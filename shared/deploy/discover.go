@@ -329,7 +329,7 @@ func (d *discoverer) take(f provider.Found) {
 	if refers != "" {
 		// A hostile machine may name a secret of this machine, and would receive it by an apply.
 		d.out.LeftOut = append(d.out.LeftOut, LeftOut{ID: id,
-			Why: refers + ": what was found refers to something else, and is not believed"})
+			Why: refers + ": the value contains a reference, which could name a secret of another machine"})
 		return
 	}
 	note := d.standIns(id, attrs)
@@ -373,7 +373,7 @@ func (d *discoverer) standIns(id resource.ID, attrs map[string]any) string {
 		return ""
 	}
 	return strings.Join(names, ", ") + " cannot be read back: set " + strings.Join(sources, ", ") +
-		", or say in the document where it is kept"
+		", or write its source in the document"
 }
 
 // variable returns the name of an environment variable, built from the letters and digits of a
@@ -415,7 +415,7 @@ func (d *discoverer) check(ctx context.Context, part []resource.Resource) error 
 			d.out.LeftOut = append(d.out.LeftOut, LeftOut{ID: part[i].ID, Why: r.Reason})
 		case act != diff.NoChange:
 			d.out.LeftOut = append(d.out.LeftOut, LeftOut{ID: part[i].ID,
-				Why: "what was found is not what is read of it: it would be " + string(act)})
+				Why: "a read disagrees with the list: it would be " + string(act)})
 		default:
 			d.out.Resources = append(d.out.Resources, part[i])
 		}

@@ -28,7 +28,7 @@ func (d *discoverer) takeImported(f provider.Found) {
 			continue
 		}
 		if len(resource.References(v)) > 0 {
-			d.leave(f, a.Name+": what was found refers to something else, and is not believed")
+			d.leave(f, a.Name+": the value contains a reference, which could name a secret of another machine")
 			return
 		}
 		if attrs[a.Name] = v; has {
@@ -52,7 +52,7 @@ func (d *discoverer) takeImported(f provider.Found) {
 	}
 	if len(names) > 0 {
 		notes = append(notes, "the value of "+strings.Join(names, ", ")+" is secret: set "+
-			strings.Join(sources, ", ")+" to it, or state in the document where it is kept")
+			strings.Join(sources, ", ")+" to it, or write its source in the document")
 	}
 	if note := d.standIns(id, attrs); note != "" {
 		notes = append(notes, note)

@@ -79,7 +79,7 @@ func TestDiscoverImported(t *testing.T) {
 		t.Errorf("%v", a)
 	}
 	want := "the first apply changes value; the value of parts/0/pin, password is secret: set " + prefix +
-		"PARTS_0_PIN, " + prefix + "PASSWORD to it, or state in the document where it is kept"
+		"PARTS_0_PIN, " + prefix + "PASSWORD to it, or write its source in the document"
 	if got := d.Notes[id("secret")]; got != want || d.Notes[id("plain")] != "" {
 		t.Errorf("%q", d.Notes)
 	}

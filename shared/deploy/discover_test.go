@@ -49,7 +49,7 @@ func TestDiscover(t *testing.T) {
 	}
 	for text, n := range map[string]int{"it has no name that a resource can have": 2,
 		"another thing has the same name": 1, "value: expected a String, got the integer 5": 1,
-		"what was found is not what is read of it: it would be updated": 1} {
+		"a read disagrees with the list: it would be updated": 1} {
 		if why[text] != n {
 			t.Errorf("%d × %q in %v", why[text], text, why)
 		}
@@ -251,7 +251,7 @@ func TestDiscoverBelievesNoReference(t *testing.T) {
 		t.Errorf("%+v, %v; compared with %v", d, err, asked)
 	}
 	for _, l := range d.LeftOut {
-		if l.Why != "value: what was found refers to something else, and is not believed" {
+		if l.Why != "value: the value contains a reference, which could name a secret of another machine" {
 			t.Errorf("%s: %s", l.ID, l.Why)
 		}
 	}

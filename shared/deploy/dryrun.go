@@ -454,6 +454,6 @@ func (d *dryRunner) take(e Errand, found []planner.PlannedChange) {
 	}
 	for id := range asked {
 		d.results[id] = planner.PlannedChange{ID: id, Action: actionWord(""), Failed: true,
-			Reason: "who read agent " + e.Agent.Name + " does not say what it found"}
+			Reason: "the reader of agent " + e.Agent.Name + " did not report this resource"}
 	}
 }

@@ -382,7 +382,7 @@ func TestUnrecordedCreateIsLookedUp(t *testing.T) {
 	// A plan says so, and also that a deploy of another intent would look it up.
 	other := x
 	other.Attributes = map[string]any{"name": "x", "value": "2"}
-	for of, want := range map[*resource.Resource]string{&x: "see what exists", &other: "looks the object up"} {
+	for of, want := range map[*resource.Resource]string{&x: "check whether the object exists", &other: "looks the object up"} {
 		d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: modelOf(*of)}, deploy.CompareOptions{Read: true})
 		if err != nil || len(d.Planned) != 1 || !d.Planned[0].Failed ||
 			!strings.Contains(d.Planned[0].Reason, "a create was begun") || !strings.Contains(d.Planned[0].Reason, want) {

@@ -185,7 +185,7 @@ func TestListThatFailsSaysSoOnce(t *testing.T) {
 	for _, a := range all {
 		lines = append(lines, a.Messages...)
 	}
-	const want = "what exists of t::T cannot be listed, so each is read by itself, which may " +
+	const want = "resources of t::T cannot be listed and are read one at a time, which may " +
 		"take long: call the API: the answer is longer than 99 bytes; give the agent a larger " +
 		"max_body"
 	if len(lines) != 1 || lines[0].Level != provider.LevelWarning || lines[0].Msg != want {

@@ -113,7 +113,7 @@ func TestValuesFromHandlersAreBounded(t *testing.T) {
 				}}}, "deployed", `"current":"NaN"`},
 		{"a change that is none", says(func(c *provider.Context) {
 			c.SetChange("improved")
-		}), "failed", `it did \"improved\", which is not a change`},
+		}), "failed", `the handler reported \"improved\", which is not a change`},
 		{"a fact without a name", says(func(c *provider.Context) {
 			c.Fact("", "x")
 			c.Fact("long", strings.Repeat("x", 1<<20))
@@ -158,17 +158,17 @@ func TestReadIsHeldToTheType(t *testing.T) {
 		lines  []string // "message | attribute type value"
 	}{
 		{"a number for a text", "", map[string]any{"value": 80}, "deployed", []string{
-			`the handler reports what its type does not declare: value: expected a String, got the integer 80 | value String 80`}},
+			`the handler reports attributes that its type does not declare: value: expected a String, got the integer 80 | value String 80`}},
 		{"strict", provider.StrictError, map[string]any{"value": 80}, "failed", []string{
-			`the handler reports what its type does not declare: value: expected a String, got the integer 80 | <nil> <nil> <nil>`}},
+			`the handler reports attributes that its type does not declare: value: expected a String, got the integer 80 | <nil> <nil> <nil>`}},
 		{"off", provider.StrictOff, map[string]any{"value": 80, "vlaue": 1}, "deployed", nil},
 		{"not declared", provider.StrictWarning, map[string]any{"value": "v", "vlaue": 1},
 			"deployed", []string{
-				`the handler reports what its type does not declare: vlaue: t::T does not declare the attribute "vlaue" | vlaue <nil> <nil>`}},
+				`the handler reports attributes that its type does not declare: vlaue: t::T does not declare the attribute "vlaue" | vlaue <nil> <nil>`}},
 		{"what is not known is right", "", map[string]any{"value": "v", "note": nil, "serial": nil},
 			"deployed", nil},
 		{"a secret", "", map[string]any{"value": "v", "pin": "hunter2"}, "deployed", []string{
-			`the handler reports what its type does not declare: pin: expected an Integer, got a string | pin Optional[Integer] <redacted>`}},
+			`the handler reports attributes that its type does not declare: pin: expected an Integer, got a string | pin Optional[Integer] <redacted>`}},
 	} {
 		r := newRig(t)
 		r.pin()

@@ -123,7 +123,7 @@ func sayLeft(planned []planner.PlannedChange, left map[resource.ID][]resource.ID
 		if len(stay) > 1 {
 			more = fmt.Sprintf(" and %d more", len(stay)-1)
 		}
-		w.Reason = fmt.Sprintf("what is left behind requires it, and may keep it from going or go "+
+		w.Reason = fmt.Sprintf("remaining resources require it, and may prevent its removal or be removed "+
 			"with it: %s%s", first, more)
 	}
 }

@@ -351,7 +351,7 @@ func TestPreventDestroy(t *testing.T) {
 	keep := resource.Flags{PreventDestroy: true}
 	r.wants(c, disk(nil, keep))
 	moved := disk(map[string]any{"zone": "b"}, keep)
-	const says = "zone can only be changed by replacing the thing, and prevent_destroy forbids that"
+	const says = "zone can only be changed by replacing the object, and prevent_destroy forbids that"
 	for _, read := range []bool{false, true} {
 		d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: moved},
 			deploy.CompareOptions{Read: read})

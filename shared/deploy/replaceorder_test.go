@@ -104,7 +104,7 @@ func TestCreateFirstIsDeclaredWhole(t *testing.T) {
 			"two of one name cannot exist at once"},
 		{schema.Type{Name: "t::T", CreateFirst: true, Assigned: true,
 			Attributes: []schema.Attribute{name, zone}},
-			"nothing that is only reported tells the old one"},
+			"no read-only attribute distinguishes the old object"},
 		{schema.Type{Name: "t::T", CreateFirst: true, Assigned: true,
 			Attributes: []schema.Attribute{name, number}}, "no attribute has the behaviour replace"},
 		{schema.Type{Name: "t::T", Assigned: true, // the handler decides about replacements
@@ -112,7 +112,7 @@ func TestCreateFirstIsDeclaredWhole(t *testing.T) {
 		{schema.Type{Name: "t::T", Attributes: []schema.Attribute{name, zone, number, flag}},
 			"two of one name cannot exist at once"},
 		{schema.Type{Name: "t::T", Assigned: true, Attributes: []schema.Attribute{name, zone, flag}},
-			"nothing that is only reported tells the old one"},
+			"no read-only attribute distinguishes the old object"},
 		{schema.Type{Name: "t::T", Assigned: true,
 			Attributes: []schema.Attribute{name, number, property}}, "selects the order"},
 		{schema.Type{Name: "t::T", Assigned: true,

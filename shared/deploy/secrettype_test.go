@@ -94,8 +94,8 @@ func TestSecretsOfTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"short": "attribute word: what its secret holds is not a String of at least 3 characters",
-		"word":  "attribute pin: what its secret holds is not an Integer of at least 1",
+		"short": "attribute word: the value of its secret is not a String of at least 3 characters",
+		"word":  "attribute pin: the value of its secret is not an Integer of at least 1",
 	} {
 		if row := r.row(name); row.Class != provider.NeedsChange || row.Reason != want {
 			t.Errorf("%s: %s, %s", name, row.Class, row.Reason)

@@ -216,7 +216,7 @@ func TestTargetRefuses(t *testing.T) {
 	}{
 		"what leaves is still required": {modelOf(res("a"), res("b<a")), modelOf(res("b")),
 			deploy.Export{},
-			"t::T[a,name=b]: requires t::T[a,name=a], which leaves; what requires it is not " +
+			"t::T[a,name=b]: requires t::T[a,name=a], which leaves; resources that require it are not " +
 				"targeted"},
 		"it is left until later": {modelOf(res("a"), res("b<a")), modelOf(res("b")),
 			deploy.Export{Defer: true}, ""},

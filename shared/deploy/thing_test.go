@@ -37,7 +37,7 @@ func TestOneThingUnderTwoNames(t *testing.T) {
 		want string
 	}{
 		"the same thing": {[]resource.Resource{of("a", "x", "v"), of("a", "y", "w"),
-			of("a", "z", "v")}, "the same thing as t::T[a,name=x]: v"},
+			of("a", "z", "v")}, "the same object as t::T[a,name=x]: v"},
 		"of agents that may be described elsewhere": {
 			[]resource.Resource{of("a", "x", "v"), of("b", "y", "v")}, ""},
 		"not known": {[]resource.Resource{of("a", "x", resource.Parameter{Name: "p"}),
@@ -90,7 +90,7 @@ func TestOneSpace(t *testing.T) {
 		of("t::Folder", "two", map[string]any{"path": "/x"})
 	purged, wrong := folder, of("t::Folder", "two", map[string]any{"path": "/x", "n": "x"})
 	purged.Purged = true
-	const want = "it is the same thing as t::File[a,path=/x]: /x"
+	const want = "it manages the same object as t::File[a,path=/x]: /x"
 	for why, c := range map[string]struct {
 		all  []resource.Resource
 		want string
@@ -107,7 +107,7 @@ func TestOneSpace(t *testing.T) {
 		problems := r.e.ValidateClosed(&model.Model{Resources: c.all})
 		if c.want == "" && len(problems) > 0 ||
 			c.want != "" && !strings.Contains(problems.Error(), c.want) ||
-			strings.Count(problems.Error(), "same thing") > 1 {
+			strings.Count(problems.Error(), "same object") > 1 {
 			t.Errorf("%s: %v", why, problems)
 		}
 	}
@@ -164,7 +164,7 @@ func TestPartsInOtherSets(t *testing.T) {
 	if err := export(of("t::File", "files", "/a", "x"), of("t::File", "files", "/b", "")); err != nil {
 		t.Fatal(err)
 	}
-	const want = "it changes a part of what t::File[a,path=/a] describes as a whole"
+	const want = "it changes a part of an object that t::File[a,path=/a] describes whole"
 	if err := export(of("t::Line", "lines", "/a", "")); err == nil ||
 		!strings.Contains(err.Error(), want) {
 		t.Errorf("a line of what is whole: %v", err)

@@ -229,8 +229,8 @@ func TestMapMistakes(t *testing.T) {
 		`main.cf:5: app::Config: agent: host.name leads to nothing, so there is no agent`,
 		`main.cf:6:5: app::Config: owner: `,
 		`main.cf:7:6: app::Config: purged: it has to be known when the model is compiled: of a fact`,
-		`main.cf:7:4: app::Config: path: what names a resource has to be known when the model is compiled`,
-		`main.cf:8:4: app::Config: path: what names a resource has to be known when the model is compiled`,
+		`main.cf:7:4: app::Config: path: identifying attributes must be known when the model is compiled`,
+		`main.cf:8:4: app::Config: path: identifying attributes must be known when the model is compiled`,
 		`main.cf:11:4: app::Config: agent: host.name is not a name of an agent`,
 		`main.cf:10:5: app::Config: owner: the value is nested deeper than`,
 	} {
@@ -290,7 +290,7 @@ func TestMapperMistakes(t *testing.T) {
 	}
 	for _, want := range []string{
 		`a::A: there is no type "fs::Fil"; did you mean "fs::File"?`,
-		"b::B: it does not say the agent",
+		"b::B: it names no agent",
 		`b::B: pth: fs::File has no attribute "pth"; did you mean "path"?`,
 		"b::B: size: the attribute is only reported",
 		"b::B: owner: the attribute is mapped twice",

@@ -123,7 +123,7 @@ func (o *one) flag(name string) bool {
 	var unknown Unknown
 	switch {
 	case errors.As(err, &unknown):
-		o.bad(got.at, name, "compute it from what is known",
+		o.bad(got.at, name, "compute it from known values",
 			"it has to be known when the model is compiled: %s", unknown.Why)
 	case err != nil:
 		o.bad(got.at, name, "", "%v", err)
@@ -164,8 +164,8 @@ func (o *one) attribute(f *field) error {
 	case err != nil:
 		o.bad(got.at, f.name, "", "%v", err)
 	case (isUnknown || isLater) && slices.Contains(o.typ.Namevars(), f.name):
-		o.bad(got.at, f.name, "compute it from what is known",
-			"what names a resource has to be known when the model is compiled")
+		o.bad(got.at, f.name, "compute it from known values",
+			"identifying attributes must be known when the model is compiled")
 	default:
 		o.out.Attributes[f.name] = v
 	}
@@ -201,7 +201,7 @@ func (o *one) agent() string {
 	var unknown Unknown
 	switch {
 	case errors.As(err, &unknown):
-		o.bad(got.at, "agent", "compute it from what is known",
+		o.bad(got.at, "agent", "compute it from known values",
 			"the agent has to be known when the model is compiled: %s", unknown.Why)
 	case err != nil:
 		o.bad(got.at, "agent", "", "%v", err)

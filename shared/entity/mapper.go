@@ -129,7 +129,7 @@ func (c *checker) mapping(given *Mapping) *mapping {
 	}
 	m.typ = t
 	if given.Agent == "" {
-		c.bad("", "a path such as host.name", "it does not say the agent")
+		c.bad("", "a path such as host.name", "it names no agent")
 	} else {
 		c.path("", "the agent", given.Agent)
 	}

@@ -440,7 +440,7 @@ func (d *db) close() {
 
 // damagedHint describes the remedy for a database that cannot be read.
 const damagedHint = "restore it from a backup. Without one, move the data directory away and " +
-	"apply again: that brings back what documents describe, but no instances of services, no " +
+	"apply again: that restores resources of the documents, but no instances of services, no " +
 	"parameters and no history"
 
 // storeError turns an error of SQLite or of the file system into a fault with a kind.

@@ -58,11 +58,11 @@ func ownDir(dir string, info fs.FileInfo) error {
 	case !ok:
 	case int(st.Uid) != os.Geteuid():
 		return fault.New(fault.Denied, "open data directory", "%s belongs to user %d, who decides "+
-			"what is deployed from it", dir, st.Uid).
+			"the resources that are deployed from it", dir, st.Uid).
 			WithHint("run as that user, or name another directory with --data")
 	case info.Mode().Perm()&0o022 != 0:
 		return fault.New(fault.Denied, "open data directory", "others may write in %s (%#o), and so "+
-			"decide what is deployed from it", dir, info.Mode().Perm()).
+			"decide the resources that are deployed from it", dir, info.Mode().Perm()).
 			WithHint("chmod go-rwx %s", dir)
 	}
 	return nil

@@ -174,7 +174,7 @@ func damagedFile(hash string) error {
 
 // restoreHint describes the remedy for lost data: data derived from the documents can be stored
 // again.
-const restoreHint = "apply again: what follows from the documents is stored anew; for anything " +
+const restoreHint = "apply again, which stores the files of the documents again; for anything " +
 	"else, restore the data directory from a copy"
 
 // missing is fileError with a hint for the case that a file, or the whole data directory, no longer

@@ -83,7 +83,7 @@ func readSecretAt(path string) (string, error) {
 		return "", fault.New(fault.Invalid, "resolve secret", "%s is a directory", path).
 			WithHint("name a file")
 	case info.Mode()&fs.ModeNamedPipe != 0 && !handedOn(path):
-		return "", fault.New(fault.Invalid, "resolve secret", "%s is a named pipe, and nobody may "+
+		return "", fault.New(fault.Invalid, "resolve secret", "%s is a named pipe, and no program may "+
 			"ever write to it", path).WithHint("name a file")
 	}
 	f, err := os.Open(path)

@@ -102,7 +102,7 @@ func putEnv(c *sqlite.Conn, e state.Env) error {
 	err := query(c, "UPDATE envs SET rev = rev + 1, record = ? WHERE name = ? AND rev = ?", nil,
 		sealed(e, "envs", e.Name), e.Name, e.Rev)
 	if err == nil && c.Changes() == 0 {
-		return fault.New(fault.Conflict, "write environment", "it was changed by somebody else")
+		return fault.New(fault.Conflict, "write environment", "another process has changed it")
 	}
 	return err
 }

@@ -89,8 +89,8 @@ func describe(providers []Provider) string {
 	for _, p := range providers {
 		list = append(list, p.Name+" ("+p.Description+")")
 	}
-	return "what it is managed with: " + strings.Join(list, ", ") +
-		"; by default the first of these that suits the machine, by preference"
+	return "the provider that manages it: " + strings.Join(list, ", ") +
+		"; by default the first of these that the machine supports, by preference"
 }
 
 // pureCapabilities are the interfaces that compare values.

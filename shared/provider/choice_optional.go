@@ -102,7 +102,7 @@ func (c *Choice) FindCreated(ctx *Context, req CreateRequest) (bool, error) {
 	if f, ok := As[Finder](p.Handler); ok {
 		return f.FindCreated(ctx, req)
 	}
-	return false, Errorf(Terminal, "the provider %s cannot look up what a create led to", p.Name)
+	return false, Errorf(Terminal, "the provider %s cannot look up the result of a create", p.Name)
 }
 
 // Noop implements Nooper.

@@ -51,7 +51,7 @@ var ErrNothingMade = errors.New("nothing was made")
 
 // ErrUndecided, wrapped in the error of a Finder, reports that the result of a create cannot be
 // determined: a person decides.
-var ErrUndecided = errors.New("nothing tells what a create led to")
+var ErrUndecided = errors.New("the result of a create cannot be determined")
 
 // With returns err as an error that also is mark, such as ErrNothingMade. The class and the text of
 // err are kept.

@@ -51,7 +51,7 @@ func (d *decoder) expect(c byte, problem string) {
 
 // open enters a list or map and reports whether it has any items.
 func (d *decoder) open(start, end byte) bool {
-	if d.expect(start, "this is not what it should be"); d.err != nil {
+	if d.expect(start, "this value has the wrong type"); d.err != nil {
 		return false
 	}
 	if d.space(); d.i < len(d.s) && d.s[d.i] == end {

@@ -215,7 +215,7 @@ func (c *compiler) transports(t *Type) {
 			c.bad("", "names are like ssh or postgresql: small letters, digits, - and _",
 				"%q is not a name of a transport", name)
 		case name == transportSSH && !t.Machine:
-			c.bad("", "say that its things are on a machine, or leave ssh out",
+			c.bad("", "declare that its objects are on a machine, or remove ssh",
 				"over ssh handlers run on the machine, and the type is not about one")
 		case slices.Contains(t.Transports[:i], name):
 			c.bad("", "", "the transport %q is there twice", name)
@@ -339,7 +339,7 @@ func (c *compiler) replaced(t *Compiled) {
 			"the type describes a replacement, but no attribute has the behaviour replace")
 	case !has(func(a *Attribute) bool { return a.Behaviour == ReadOnly && !a.Sensitive }):
 		c.bad("", "declare a read_only attribute, such as the id that the target has chosen",
-			"nothing that is only reported tells the old one from the new one, so a thing cannot "+
+			"no read-only attribute distinguishes the old object from the new one, so an object cannot "+
 				"be created first")
 	}
 }

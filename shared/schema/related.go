@@ -41,7 +41,7 @@ func (l *linker) link(t *Compiled) {
 			l.bad("", "", "%sit has names in code, and titles or keys", at)
 		case d.Names != nil:
 		case len(d.Titles) == 0 && len(d.Keys) == 0:
-			l.bad("", "say its title, such as $source", "%sit names nothing", at)
+			l.bad("", "set its title, such as $source", "%sit names nothing", at)
 		case len(d.Titles) > 0 && len(d.Keys) > 0:
 			l.bad("", "", "%sit has titles and keys, and one of them is enough", at)
 		}

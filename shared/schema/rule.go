@@ -144,7 +144,7 @@ func (c *compiler) rules(t *Compiled) {
 			c.bad("", "", "%sit needs %s", at,
 				map[bool]string{true: "two or more attributes", false: "attributes"}[several])
 		case !several && r.If == "":
-			c.bad("", "say `if`, or declare the attributes themselves otherwise",
+			c.bad("", "add `if`, or change the declaration of the attributes",
 				"%swithout a condition it always holds", at)
 		}
 		for j, name := range r.Attributes {
@@ -172,7 +172,7 @@ func (c *compiler) ruleAttribute(t *Compiled, at, name string) {
 func (c *compiler) condition(t *Compiled, r *Rule, at string) {
 	if r.If == "" {
 		if len(r.Is) > 0 {
-			c.bad("", "say `if`, the attribute that has these values",
+			c.bad("", "add `if` with the attribute that has these values",
 				"%sthere are values without an attribute", at)
 		}
 		return

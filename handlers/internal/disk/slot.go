@@ -63,7 +63,7 @@ func (s *Slot) KeepOld() error {
 		}
 		switch {
 		case err == nil:
-			s.Ctx.Info("kept what was there before", "path", s.Path, "name", name)
+			s.Ctx.Info("kept a backup of the previous file", "path", s.Path, "name", name)
 			return nil
 		case !errors.Is(err, unix.EEXIST):
 			return fmt.Errorf("keep the old file as %s: %w", name, err)

@@ -31,7 +31,7 @@ func (b Block) Lines(ls *Lines) (have []string, ok bool, err error) {
 func (b Block) Put(ls *Lines, at int, want ...string) error {
 	if b.Begin == b.End || slices.Contains(want, b.Begin) || slices.Contains(want, b.End) {
 		return provider.Errorf(provider.NeedsChange,
-			"what stands between %q and %q cannot hold one of them", b.Begin, b.End)
+			"the text between %q and %q cannot contain one of them", b.Begin, b.End)
 	}
 	from, to, err := b.at(ls)
 	if err != nil {

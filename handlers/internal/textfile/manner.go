@@ -87,7 +87,7 @@ func CheckOf(v any) (Check, error) {
 		}
 	}
 	return nil, provider.Errorf(provider.NeedsChange,
-		"validate does not say where the path of the file goes")
+		"validate lacks the place for the path of the file")
 }
 
 // passes checks whether a file is valid whose final path is another one.

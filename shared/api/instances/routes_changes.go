@@ -234,7 +234,7 @@ func settingRoutes(r *server.Router, s *tenant.Orders) {
 		tenant.Seen
 	}
 	tenant.Register(r, s, http.MethodDelete, path, "deleteInstanceMetadata",
-		"Let go of such a text",
+		"Remove a lifecycle text",
 		func(ctx context.Context, o *orders.Service, i *metadataGone) (v orders.Instance, err error) {
 			w, err := wish(ctx, o, &i.OfInstance, i.Seen.Version, nil, nil)
 			if err != nil {

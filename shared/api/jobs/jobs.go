@@ -51,7 +51,7 @@ const (
 type JobState struct {
 	ID    string            `json:"id"`
 	State string            `json:"state" enum:"running,done,failed"`
-	Found int               `json:"found" doc:"number of compared things so far"`
+	Found int               `json:"found" doc:"number of resources compared already"`
 	Left  []string          `json:"left" doc:"some of the agents whose comparison is not complete"`
 	Done  *results.ReadDone `json:"done,omitempty"`
 	Error *problem.Failure  `json:"error,omitempty"`

@@ -51,7 +51,7 @@ func Routes(r *server.Router, s *Service) {
 			})
 	}
 	server.Register(r, http.MethodPost, server.EnvironmentPath+"/forget", "forget",
-		"Let go of resources that left the model, or of an agent",
+		"Forget orphaned resources or a retired agent",
 		func(ctx context.Context, i *struct {
 			server.InEnvironment
 			Body Forgetting

@@ -71,7 +71,7 @@ func unservedText(agent string, unserved time.Duration, coded bool) string {
 	if coded {
 		text += fmt.Sprintf(
 			"; its handler is Python code: `southbound agent run %s` serves it, on a "+
-				"machine with Python and what the project needs", agent)
+				"machine with Python and the packages of the project", agent)
 	}
 	return text
 }

@@ -93,7 +93,7 @@ func (p *Printer) notKept(changes map[string]diff.Diff) {
 		for _, side := range []struct {
 			value any
 			what  string
-		}{{d.Current, "what was there"}, {d.Desired, "what was wanted"}} {
+		}{{d.Current, "the old value"}, {d.Desired, "the new value"}} {
 			if kept, size, cut := run.Cut(side.value); cut {
 				p.Printf("    %s: %s\n", name, KeptOnly(kept, size, side.what))
 			}

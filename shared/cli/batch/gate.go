@@ -128,7 +128,7 @@ func (v *Waves) Gated(
 		later = r
 	}
 	if later != nil {
-		return fault.New(fault.Invalid, "", "--gate selects only what is new and not in the first "+
+		return fault.New(fault.Invalid, "", "--gate selects only new resources outside the first "+
 			"wave: %s", later.ID).WithHint("begin --batch with the agent %s, or deploy it first",
 			later.Agent)
 	}

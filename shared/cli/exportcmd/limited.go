@@ -56,7 +56,7 @@ func (e *Exporter) leftBehind(out deploy.Exported) {
 	e.Say("%s: %s", output.LeftText(out.LeftBehind),
 		output.MoreIDs(out.FirstLeft[:min(len(out.FirstLeft), maxTold)], out.LeftBehind))
 	e.Say("  `southbound resources status=orphaned` lists them, `southbound forget status=orphaned` " +
-		"forgets them; --partial keeps what is not in the documents")
+		"forgets them; --partial keeps resources that the documents lack")
 }
 
 // maxTold is how many resources a message names.

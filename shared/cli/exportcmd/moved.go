@@ -38,7 +38,7 @@ func moved(k *api.Kept, now previewed) error {
 		say("", "another build of the program made the plan: %s, and this is %s", k.Program, here)
 	}
 	if len(problems) == 0 {
-		say("", "a secret, the program that deploys, or what resources were last deployed as has "+
+		say("", "a secret, the program that deploys, or the last deployed state of resources has "+
 			"changed, though the plan looks the same")
 	}
 	return &fault.Error{Kind: fault.Refused, Err: problems.Err(),

@@ -73,7 +73,7 @@ func (d *Documents) FindPython() (path, dir string, err error) {
 	return "", "", fault.New(
 		fault.NotFound,
 		"run Python",
-		"its handler is Python code, and %s; install what the project needs (southbound project "+
+		"its handler is Python code, and %s; install the packages of the project (southbound project "+
 			"install), or name a virtual environment in %s",
 		wrong,
 		pythonVariable,

@@ -55,7 +55,7 @@ func (c *Console) Confirm(
 	if version > 0 {
 		without = fmt.Sprintf("version %d", version)
 	} else if len(stays) > 0 {
-		hint += "; --partial keeps what is not in the documents"
+		hint += "; --partial keeps resources that the documents lack"
 	}
 	var b strings.Builder
 	for i, w := range slices.Concat(gone, stays) {

@@ -30,7 +30,7 @@ func SayUnread(c *Console) {
 func TooLate(before string, left []string) error {
 	what := ""
 	if len(left) > 0 {
-		what = ": what is on " + Named(left)
+		what = ": resources on " + Named(left)
 	}
 	return fault.New(fault.Timeout, "",
 		"the time to wait ran out before %s%s; nothing was changed", before, what).

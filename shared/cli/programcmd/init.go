@@ -15,7 +15,7 @@ import (
 // The files of a new project. They can be deployed unchanged, and write to the project's own
 // directory.
 const (
-	initProject = `# What this project deploys, and where its state is kept; docs/documents.md has all settings.
+	initProject = `# Contents of this project and place of its state; docs/documents.md describes all settings.
 environment: default
 data: .southbound
 `
@@ -49,7 +49,7 @@ func (s *Scaffolds) InitCommand() *cobra.Command {
 			if err := s.written(".", files, err); err != nil {
 				return err
 			}
-			s.Say("`southbound plan %s` shows what it would do, `southbound apply %s` does it", dir,
+			s.Say("`southbound plan %s` shows the changes, `southbound apply %s` makes them", dir,
 				dir)
 			return nil
 		}}

@@ -96,7 +96,7 @@ func (oc *orderCommands) orderOf(
 		return orders.Order{}, diag.Problems{{
 			Pos:     diag.Pos{File: file},
 			Message: notAnOrder(err),
-			Hint:    "`southbound service order --help` says what an order has",
+			Hint:    "`southbound service order --help` describes the fields of an order",
 		}}
 	}
 	out := body.Order()
@@ -131,7 +131,7 @@ func (oc *orderCommands) itemOffer(
 ) (orders.Offer, error) {
 	if name == "" {
 		return orders.Offer{}, fault.New(fault.NotFound, "",
-			"it does not say of which service it is").
+			"it names no service").
 			WithHint("`southbound service list` shows those that there are")
 	}
 	return oc.views.offer(ctx, o, name, -1, false)

@@ -393,7 +393,7 @@ func (r *rolloutRun) hint() {
 		r.Say("repeat the command to continue")
 		return
 	}
-	r.Say("repeat the command to continue; `southbound service rollout %s --back` brings back what was "+
+	r.Say("repeat the command to continue; `southbound service rollout %s --back` reverts instances that "+
 		"moved", r.service)
 }
 

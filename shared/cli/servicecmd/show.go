@@ -271,7 +271,7 @@ func (sv *services) serviceInstances() *cobra.Command {
 		Use: "instances NAME [FILTER]", Short: "List the instances of a service",
 		Long: "instances lists the instances of a service by the time of their orders. FILTER: " +
 			"state=, id=, identity=, match= (a part of an id or an identity), deleted=only, or " +
-			"ATTRIBUTE=VALUE; several must all match, but for state=, of which any may.",
+			"ATTRIBUTE=VALUE; all must match, except that any of several state= may.",
 		Example: "  southbound service instances site\n" +
 			"  southbound service instances site state=failed state=rejected\n" +
 			"  southbound service instances site quota=5 --sort last_updated --descending --json",

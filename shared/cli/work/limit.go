@@ -126,7 +126,7 @@ func (r rest) unreached() string {
 		return ""
 	}
 	slices.Sort(r.down)
-	return "; unavailable is what is on " + output.Named(r.down)
+	return "; unavailable: resources on " + output.Named(r.down)
 }
 
 // maxUnfinished is how many unfinished resources a message names.

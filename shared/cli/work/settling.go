@@ -143,7 +143,7 @@ func unsettled(id resource.ID, times, others int, values []string) error {
 	err := fault.New(fault.Unknown, "", "%s does not settle: it has changed whenever %s was deployed,"+
 		" %d times during this command; the rest stays scheduled", output.OneLine(what),
 		output.OneLine(who), times).
-		WithHint("find what changes the value, with `southbound logs '%s'`, and stop that; or put a "+
+		WithHint("find the program that changes the value, with `southbound logs '%s'`, and stop it; or put a "+
 			"literal or a parameter in place of the reference, and apply again", output.OneLine(string(id)))
 	return &output.LeftBehind{Err: err}
 }

@@ -76,7 +76,7 @@ func (dr *DryRunner) dryRunNow(
 	} else if number == 0 && p.Released == 0 {
 		return fault.New(fault.NotFound, "dryrun", "nothing is released yet").
 			WithHint("`southbound apply PATH` stores the first version; `southbound plan PATH` compares " +
-				"what is not stored")
+				"documents that are not stored")
 	}
 	d, err := dr.dryRun(ctx, number, terms, waves)
 	if fault.Is(context.Cause(ctx), fault.Timeout) {

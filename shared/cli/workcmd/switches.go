@@ -74,7 +74,7 @@ func (s *Switches) pause(ctx context.Context, agent string) error {
 	if !slices.ContainsFunc(agents, func(g api.Agent) bool {
 		return g.Name == agent && g.Transport != ""
 	}) {
-		s.Say("no version names the agent %q so far; it is paused from the first one on that does",
+		s.Say("no version names the agent %q yet; it will be paused from the first version that names it",
 			agent)
 	}
 	return s.Home.Pause(ctx, s.Env, true, agent)

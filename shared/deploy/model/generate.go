@@ -52,7 +52,7 @@ func (v *validator) generateFrom(i, depth int) {
 		},
 	)
 	if err != nil {
-		bad("what follows from it cannot be told: %v", err)
+		bad("its generated resources cannot be determined: %v", err)
 		return
 	}
 	for _, one := range list {

@@ -170,7 +170,7 @@ func inPart(
 		Pos:      at(i, ""),
 		Resource: string(resources[i].ID),
 		Related:  diag.At(at(other, "")),
-		Message: fmt.Sprintf("it changes a part of what %s describes as a whole: %s",
+		Message: fmt.Sprintf("it changes a part of an object that %s describes whole: %s",
 			resources[other].ID, name),
 	}
 	if where := at(other, "").String(); where != "" {
@@ -191,13 +191,13 @@ func sameThing(
 		Pos:      at(i, ""),
 		Resource: string(a.ID),
 		Related:  diag.At(at(other, "")),
-		Message:  fmt.Sprintf("it is the same thing as %s: %s", b.ID, of.Name),
-		Hint:     "describe a thing once",
+		Message:  fmt.Sprintf("it manages the same object as %s: %s", b.ID, of.Name),
+		Hint:     "describe an object once",
 	}
 	switch {
 	case a.Type != b.Type:
-		p.Hint = "describe what is to be there, and leave the other one out; " +
-			"if it has purge_on_delete in the version in force, it makes room"
+		p.Hint = "describe the wanted resource and remove the other one; " +
+			"if the released version has it with purge_on_delete, it is purged first"
 	case a.Agent != b.Agent:
 		p.Hint = fmt.Sprintf("describe it for one of the agents %q and %q: both reach %s", b.Agent,
 			a.Agent, of.Target)

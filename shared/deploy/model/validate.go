@@ -138,7 +138,7 @@ func destroyed(r *resource.Resource) []diag.Problem {
 		{
 			Attribute: "prevent_destroy",
 			Message:   "prevent_destroy and " + flag + " contradict each other",
-			Hint:      "leave one of them out; one that `defaults` says is taken back with false",
+			Hint:      "remove one of them; `false` overrides one from `defaults`",
 		},
 	}
 }

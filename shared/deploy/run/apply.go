@@ -148,7 +148,7 @@ func (x applier) applied(r *Run, out provider.Result, err error) {
 			provider.Errorf(
 				provider.Terminal,
 				"the handler asks to be given back %d bytes, and %d is the maximum; "+
-					"that is a fault in it",
+					"this is a bug in the handler",
 				len(out.Again.State),
 				maxState,
 			),
@@ -287,7 +287,7 @@ func (x applier) overridden(r *Run) bool {
 		r.End(
 			state.StatusFailed,
 			provider.Terminal,
-			"the handler has said two different things about what it did; that is a fault in it",
+			"the handler reported two different changes; this is a bug in the handler",
 		)
 		return false
 	}
@@ -299,7 +299,7 @@ func (x applier) overridden(r *Run) bool {
 			state.StatusFailed,
 			provider.Terminal,
 			fmt.Sprintf(
-				"the handler says that it did %q, which is not a change; that is a fault in it",
+				"the handler reported %q, which is not a change; this is a bug in the handler",
 				r.host.override,
 			),
 		)

@@ -39,7 +39,7 @@ func (n *Runner) handlerOf(
 
 // noCode is the reason for handlers that this program cannot run, with the command that runs them.
 const noCode = "its handler is Python code, which this function does not run: `southbound agent run %s` " +
-	"does, on a machine with Python and what the project needs"
+	"does, on a machine with Python and the packages of the project"
 
 // Coded reports whether a row is of a resource that comes with its handler, without decoding the
 // row: in texts, quotation marks would be escaped.

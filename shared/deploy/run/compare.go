@@ -64,7 +64,7 @@ func (x comparer) decide(r *Run) {
 					provider.NeedsChange,
 					fmt.Sprintf(
 						"%s can only be set when it is created; to change it, "+
-							"purge the resource and create it anew",
+							"purge the resource and create it again",
 						strings.Join(fixed, ", "),
 					),
 				)
@@ -198,7 +198,7 @@ func (x comparer) canonical(r *Run) bool {
 	)
 	switch {
 	case err != nil:
-		text = "the handler has no canonical form of what it reports: " + err.Error()
+		text = "the handler cannot canonicalise its own report: " + err.Error()
 	case len(wrong) == 0:
 		return true
 	}

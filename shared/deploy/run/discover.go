@@ -91,7 +91,7 @@ func listing(r *Run, q ListQuery) (
 	if is {
 		return lister.List, false, nil
 	}
-	failure := fault.New(fault.Unsupported, "discover", "%s cannot list what exists", q.Type.Name)
+	failure := fault.New(fault.Unsupported, "discover", "%s cannot list existing objects", q.Type.Name)
 	if q.Type.Declaration() != nil {
 		return nil, false, failure.WithHint("describe its objects in a document")
 	}

@@ -321,7 +321,7 @@ func (x reader) find(ctx context.Context, r *Run) {
 			state.StatusFailed,
 			provider.Terminal,
 			"a create was begun and its outcome is not known, and "+why+"; "+
-				"see what exists, then say `southbound deploy --retry-failed "+string(r.res.ID)+"`",
+				"check whether the object exists, then run `southbound deploy --retry-failed "+string(r.res.ID)+"`",
 		)
 	}
 	finder, ok := provider.As[provider.Finder](r.handler)
@@ -345,6 +345,6 @@ func (x reader) find(ctx context.Context, r *Run) {
 	case errors.Is(err, provider.ErrUndecided):
 		ask(err.Error())
 	default:
-		x.fail(r, fmt.Errorf("look up what a create led to: %w", err))
+		x.fail(r, fmt.Errorf("look up the result of a create: %w", err))
 	}
 }

@@ -408,7 +408,7 @@ func (x reader) listFailed(ctx context.Context, r *Run, of *listed, err error) {
 	kept.begin(r.typ.Name, x.Runner.Clock.Now()).failed = true
 	r.host.Log(provider.Line{At: x.Runner.Clock.Now(), Level: provider.LevelWarning,
 		Msg: fmt.Sprintf(
-			"what exists of %s cannot be listed, so each is read by itself, "+
+			"resources of %s cannot be listed and are read one at a time, "+
 				"which may take long: %s",
 			r.typ.Name,
 			hinted(err),

@@ -69,7 +69,7 @@ func (x comparer) declared(r *Run, odd []diag.Problem) {
 			kw["value"] = r.host.Diffs(of, nil, false)[p.Attribute].Current
 		}
 		text := fmt.Sprintf(
-			"the handler reports what its type does not declare: %s: %s",
+			"the handler reports attributes that its type does not declare: %s: %s",
 			p.Attribute,
 			p.Message,
 		)

@@ -26,9 +26,9 @@ func (x comparer) replacing(r *Run) bool {
 		r.End(
 			state.StatusFailed,
 			provider.Terminal,
-			"the handler reports nothing that tells this thing from the one "+
+			"the handler reports no attribute that distinguishes this object from the one "+
 				"that would replace it; "+
-				"that is a fault in it",
+				"this is a bug in the handler",
 		)
 		return false
 	}
@@ -38,8 +38,8 @@ func (x comparer) replacing(r *Run) bool {
 // PreservedText returns the reason why a thing is not replaced.
 func PreservedText(names []string) string {
 	return strings.Join(names, ", ") +
-		" can only be changed by replacing the thing, and prevent_destroy forbids that; " +
-		"take prevent_destroy away to let it be replaced, or say what is there now"
+		" can only be changed by replacing the object, and prevent_destroy forbids that; " +
+		"remove prevent_destroy to permit the replacement, or restore the current value"
 }
 
 // CreatesFirst reports whether the run replaces the thing, and creates the new one before it deletes
@@ -183,7 +183,7 @@ func (x applier) markBetween(ctx context.Context, r *Run) bool {
 		r.End(
 			state.StatusFailed,
 			provider.Retryable,
-			"what is wanted has changed while the thing was replaced; the old one is deleted",
+			"the desired state changed during the replacement; the old object is deleted",
 		)
 	}
 	return ok && err == nil

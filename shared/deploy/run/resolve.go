@@ -66,7 +66,7 @@ func (n *Runner) resolveSecrets(ctx context.Context, r *Run) {
 			continue
 		case !fits:
 			r.End(state.StatusFailed, provider.NeedsChange,
-				fmt.Sprintf("attribute %s: what its secret holds is not %s", name,
+				fmt.Sprintf("attribute %s: the value of its secret is not %s", name,
 					schema.Unsealed(a.DataType).Describe()))
 			return
 		}

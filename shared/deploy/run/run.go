@@ -161,8 +161,8 @@ func (n *Runner) newRun(
 	}
 	if err != nil {
 		r.Damaged = true
-		r.End(state.StatusUnavailable, state.ClassUnavailable, "what is stored of it is damaged; "+
-			"it is taken from its version once more, or else from the documents by the next apply")
+		r.End(state.StatusUnavailable, state.ClassUnavailable, "its stored record is damaged; "+
+			"it is restored from its version, or else from the documents by the next apply")
 		return r
 	}
 	r.res = res

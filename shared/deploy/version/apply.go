@@ -189,7 +189,7 @@ func (e *Edit) left(stays []resource.Resource) diag.Problems {
 				problems.Add(diag.Problem{Resource: string(stays[i].ID),
 					Hint: "target both, or apply everything",
 					Message: fmt.Sprintf(
-						"requires %s, which leaves; what requires it is not targeted", id)})
+						"requires %s, which leaves; resources that require it are not targeted", id)})
 			}
 		}
 	}

@@ -200,7 +200,7 @@ func (r *lockReader) read(text []byte) {
 	}
 	switch format := m["southbound_lock"]; {
 	case format == nil:
-		r.bad(n, "add `southbound_lock: 1`", "the lock file does not say its format")
+		r.bad(n, "add `southbound_lock: 1`", "the lock file lacks its format")
 		return
 	case format.Value != fmt.Sprint(lockFormat):
 		r.bad(format, "update this program, or write the lock file again",
@@ -322,7 +322,7 @@ func (r *lockReader) declarations(p *Provider, file, digest *yaml.Node) bool {
 		return false
 	}
 	if p.Digest != "sha256:"+HashOf(text) {
-		r.bad(digest, again, "the declarations of %s in %s have another digest than the lock file says",
+		r.bad(digest, again, "the digest of the declarations of %s in %s differs from the lock file",
 			p.Name, p.File)
 		return false
 	}

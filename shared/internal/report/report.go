@@ -49,12 +49,12 @@ func (r *Report) Read(from io.Reader) error {
 		known, err := r.add(text)
 		if err != nil {
 			return fault.New(fault.Invalid, "read",
-				"line %d is not what a command writes with --json",
+				"line %d is not output of a command with --json",
 				n).WithHint("give the standard output of a command, and that alone")
 		}
 		if !known {
 			return fault.New(fault.Invalid, "read",
-				"line %d is of a command of which there is no report", n).
+				"line %d is output of a command that has no report", n).
 				WithHint("there are those of plan, dryrun, diff, apply, export, deploy, repair, " +
 					"release, validate, resources and status")
 		}

@@ -77,13 +77,13 @@ func jsonProblems() []badCase {
 			"{\"southbound\": 1, \"resources\": [{\"type\": \"\\x41\"}]}", []string{
 				"1:43 |  |  | this is not valid JSON: invalid escape sequence `\\x` in string | an " +
 					"escape is \\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\u and four hexadecimal " +
-					"digits, two of these for what lies beyond \\uffff",
+					"digits, two of these for characters beyond \\uffff",
 			}},
 		{"lone surrogate", "it is not a character",
 			"{\"southbound\": 1, \"resources\": [{\"type\": \"\\ud800\"}]}", []string{
 				"1:43 |  |  | this is not valid JSON: invalid surrogate pair `\\ud800\"}]}` in " +
 					"string | an escape is \\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\u and four " +
-					"hexadecimal digits, two of these for what lies beyond \\uffff",
+					"hexadecimal digits, two of these for characters beyond \\uffff",
 			}},
 		{"line break in text", "JSON wants an escape",
 			"{\"southbound\": 1, \"resources\": [{\"type\": \"a\nb\"}]}", []string{

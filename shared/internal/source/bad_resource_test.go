@@ -65,10 +65,10 @@ func resourceProblems() []badCase {
 			"southbound: 1\ndefaults: {agents: [a, b, c]}\nresources:\n  - {type: fs::File, " +
 				"attributes: {path: /x, mode: 644, contnt: x}}\n  - {type: fs::File, title: /y, " +
 				"requires: [\"fs::Fil[path=]\"]}\n", []string{
-				`4:5 | fs::File[b,path=/x] |  | it is the same thing as fs::File[a,path=/x]: path /x, at $FILE:4:5 (the same for 1 more resource described here) | describe it for one of the agents "a" and "b": both reach this machine`,
+				`4:5 | fs::File[b,path=/x] |  | it manages the same object as fs::File[a,path=/x]: path /x, at $FILE:4:5 (the same for 1 more resource described here) | describe it for one of the agents "a" and "b": both reach this machine`,
 				`4:51 | fs::File[a,path=/x] | mode | expected a String, got the integer 644 (the same for 2 more resources described here) | write it in quotes, such as "0644", so that it is text`,
 				`4:56 | fs::File[a,path=/x] | contnt | fs::File has no attribute "contnt" (the same for 2 more resources described here) | did you mean "content"?`,
-				`5:5 | fs::File[b,path=/y] |  | it is the same thing as fs::File[a,path=/y]: path /y, at $FILE:5:5 (the same for 1 more resource described here) | describe it for one of the agents "a" and "b": both reach this machine`,
+				`5:5 | fs::File[b,path=/y] |  | it manages the same object as fs::File[a,path=/y]: path /y, at $FILE:5:5 (the same for 1 more resource described here) | describe it for one of the agents "a" and "b": both reach this machine`,
 				`5:44 | fs::File[a,path=/y] |  | a requirement is the id of a resource, and "fs::Fil[path=]": expected a value, which is text that is not empty, at character 14 | an id looks like fs::File[web1,path=/etc/motd]; , = ] and \ in a value have a \ before them`,
 			}},
 		{"unknown type", "a near one is proposed, and the id it would have is shown",
@@ -145,7 +145,7 @@ func resourceProblems() []badCase {
 			head +
 				"  - {type: std::Null, attributes: {name: x}, requires: [std::Null[a,name=y]]}\n",
 			[]string{
-				`4:66 |  |  | this is not valid YAML: did not find expected ',' or ']' for what opens at 4:56 | close the bracket, or put text with brackets in quotes`,
+				`4:66 |  |  | this is not valid YAML: did not find expected ',' or ']' for the bracket at 4:56 | close the bracket, or put text with brackets in quotes`,
 			}},
 		{"requires what is not there", "a near one is proposed", head +
 			"  - {type: std::Null, attributes: {name: x}, requires: [\"std::Null[b,name=y]\"]}\n " +

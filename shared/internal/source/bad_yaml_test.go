@@ -173,7 +173,7 @@ func yamlProblems() []badCase {
 		{"bracket without end", "where it opens says more",
 			head + "  - {type: std::Null, attributes: {name: x}\n  - {type: std::Null, " +
 				"attributes: {name: y}}\n", []string{
-				`5:3 |  |  | this is not valid YAML: did not find expected ',' or '}' for what opens at 4:5 | close the bracket, or put text with brackets in quotes`,
+				`5:3 |  |  | this is not valid YAML: did not find expected ',' or '}' for the bracket at 4:5 | close the bracket, or put text with brackets in quotes`,
 			}},
 		{"colon in text", "it makes a map",
 			head + "  - type: std::Null\n    attributes:\n      name: a: b\n", []string{

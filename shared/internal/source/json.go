@@ -99,7 +99,7 @@ func jsonHint(text []byte, offset int, message string) string {
 	case rest[0] == ',' && bytes.IndexAny(bytes.TrimLeft(rest[1:], jsonBlanks), "]}") == 0:
 		return "no comma stands before a closing bracket"
 	case strings.Contains(message, "escape") || strings.Contains(message, "surrogate"):
-		return `an escape is \" \\ \/ \b \f \n \r \t or \u and four hexadecimal digits, two of these for what lies beyond \uffff`
+		return `an escape is \" \\ \/ \b \f \n \r \t or \u and four hexadecimal digits, two of these for characters beyond \uffff`
 	case strings.Contains(message, "in string"):
 		return `close the quotes, or write \n for a line break`
 	case strings.Contains(message, "start of value") || strings.Contains(message, "literal"):

@@ -356,8 +356,8 @@ func (t *taker) agent(n *node) {
 			a.Options[m.key] = t.value(m)
 			if t.relative {
 				t.add(m.at, "write the agent, as in fs::File[web1,path=/etc/motd]",
-					"the option of an agent refers to a fact of a resource, and does not say on "+
-						"which agent")
+					"the option of an agent refers to a fact of a resource without its "+
+						"agent")
 			}
 			m.bad = !t.plainIntegers(m) || m.bad
 		}

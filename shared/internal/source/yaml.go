@@ -116,7 +116,7 @@ func (c *converter) yamlError(text []byte, err error) {
 				"close the quotes or the bracket"
 		}
 		if strings.Contains(message, "did not find expected ',' or") && le.ContextMark.Line > 0 {
-			message += fmt.Sprintf(" for what opens at %d:%d", le.ContextMark.Line,
+			message += fmt.Sprintf(" for the bracket at %d:%d", le.ContextMark.Line,
 				le.ContextMark.Column)
 		}
 		if mark.Line > 0 {
@@ -144,7 +144,7 @@ func (c *converter) yamlError(text []byte, err error) {
 		}
 	}
 	if hint == "" {
-		hint = "look at this line and at the one before it"
+		hint = "check this line and the previous one"
 	}
 	c.syntax(at, hint, "this is not valid YAML: %s", strings.TrimPrefix(message, "yaml: "))
 }

@@ -21,8 +21,8 @@ func Pages(r *schema.Registry) map[string]string {
 	out := map[string]string{}
 	var index strings.Builder
 	index.WriteString(
-		Generated + "\n# Types\n\nWhat this program can manage. `southbound type NAME` says the " +
-			"same, and `southbound type NAME --format json-schema` for editors.\n\n| type | |\n" +
+		Generated + "\n# Types\n\nTypes that this program can manage. `southbound type NAME` prints the " +
+			"same page, and `southbound type NAME --format json-schema` a schema for editors.\n\n| type | |\n" +
 			"|---|---|\n")
 	for _, name := range r.Names() {
 		t, _ := r.Type(name)
@@ -217,8 +217,8 @@ func more(t *schema.Compiled) []string {
 	}
 	if t.Assigned {
 		out = append(out,
-			"its identity is chosen by the target: what may have been made is looked up before "+
-				"it is made again")
+			"its identity is chosen by the target: after a crash, the object is looked up before "+
+				"it is created again")
 	}
 	if t.Timeout > 0 {
 		out = append(out, "one call takes at most "+t.Timeout.String())

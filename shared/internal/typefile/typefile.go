@@ -7,7 +7,7 @@
 //	attributes:
 //	  - {name: switch, type: "String[1]", behaviour: namevar, description: the switch it is on}
 //	  - {name: tag, type: "Integer[1, 4094]", behaviour: namevar, description: its number}
-//	  - {name: label, type: "Optional[String[1, 32]]", description: what it is for}
+//	  - {name: label, type: "Optional[String[1, 32]]", description: purpose of the item}
 //	titles:
 //	  - {pattern: '\A(?<switch>.+)/(?<tag>\d+)\z', description: "switch/tag"}
 //	relations:
@@ -103,7 +103,7 @@ func Parse(file string, text []byte) []schema.Type {
 		case err != nil:
 			return append(out,
 				broken(file, positionOf(file, err), "this is not valid YAML: "+reason(err),
-					"look at this line and at the one before it"))
+					"check this line and the previous one"))
 		}
 		if len(doc.Content) > 0 {
 			out = append(out, declaration(file, doc.Content[0]))
@@ -180,7 +180,7 @@ func declaration(file string, n *yaml.Node) schema.Type {
 	}
 	switch f, _ := r.value(m[keyFormat], 0).(int64); {
 	case m[keyFormat] == nil:
-		r.bad(n, "add `southbound_type: 1`", "the declaration does not say its format")
+		r.bad(n, "add `southbound_type: 1`", "the declaration lacks its format")
 	case f != Format:
 		r.bad(m[keyFormat], "this program reads format 1", "the format is not known")
 	}

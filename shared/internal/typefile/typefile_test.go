@@ -158,10 +158,10 @@ func TestMistakes(t *testing.T) {
 	for _, tc := range []struct{ why, text, want, hint string }{
 		{"nothing", "", "x.yaml: there is no declaration in the text",
 			"a declaration starts with `southbound_type: 1`"},
-		{"no YAML", "a: [", "x.yaml:2:1: this is not valid YAML", "look at this line"},
+		{"no YAML", "a: [", "x.yaml:2:1: this is not valid YAML", "check this line"},
 		{"not a map", "[a]", "x.yaml:1:1: a declaration is a map", ""},
 		{"no format", strings.TrimPrefix(head, "southbound_type: 1\n"),
-			"x::Y: the declaration does not say its format", "add `southbound_type: 1`"},
+			"x::Y: the declaration lacks its format", "add `southbound_type: 1`"},
 		{"another format", strings.Replace(head, "1", "2", 1),
 			"x.yaml:1:18: x::Y: the format is not known", "format 1"},
 		{"no name", "southbound_type: 1\nattributes: []\n", "the type has no name", "net::Vlan"},

@@ -148,8 +148,8 @@ func ended(err error, at *diag.Pos) *fail {
 
 func (e *scheduler) tooMuch(at *diag.Pos) *fail {
 	return e.roomier(e.going(failed(CodeLimit, at,
-		"the model needs too much memory: more than %d MiB for values, instances and what has "+
-			"begun and is not done",
+		"the model needs too much memory: more than %d MiB for values, instances and calls in "+
+			"progress",
 		e.limits.Memory>>20).heavy(1)))
 }
 
@@ -167,7 +167,7 @@ func (e *scheduler) roomier(f *fail) *fail {
 
 // RoomierHint is the hint for a memory limit that was derived from the memory of the compiling
 // process.
-const RoomierHint = "the bound is that of whoever compiles the model, and grows with its memory"
+const RoomierHint = "the limit grows with the memory of the machine or function that compiles the model"
 
 // going adds the positions of units that are not done.
 func (e *scheduler) going(f *fail) *fail {
@@ -306,7 +306,7 @@ func (e *scheduler) made(v types.Value, at *diag.Pos) *fail {
 	}
 	if n := types.Weight(v); n > maxValue {
 		return failed(CodeLimit, at,
-			"this value holds more than %d values, when what is there several times counts each "+
+			"this value holds more than %d values, where repeated values count each "+
 				"time", maxValue).heavy(1)
 	}
 	return nil

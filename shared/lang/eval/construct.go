@@ -115,7 +115,7 @@ func missingIndexed(entity *types.Entity, names []string, at *diag.Pos) *fail {
 		strings.Join(slices.Compact(names), ", "),
 		entity.FullName(),
 	).heavy(10)
-	return f.advise("give it a value here; without it the instance cannot be told from others").
+	return f.advise("give it a value here; without it the instance is not distinct from others").
 		with(entity.At, "the entity is defined here")
 }
 

@@ -31,7 +31,7 @@ func twice(v *variable, value types.Value, at *diag.Pos) *fail {
 	}
 	if v.at != nil && at != nil && *v.at == *at {
 		f.hint = "the same statement gives both values, in a loop or for two instances; " +
-			"let each of them set something of its own"
+			"set a different value for each"
 	}
 	first, other := "the first value is set here", "the other value is set here"
 	switch {
@@ -42,7 +42,7 @@ func twice(v *variable, value types.Value, at *diag.Pos) *fail {
 	default:
 		return f.with(v.at, first).with(at, other)
 	}
-	f.hint = "what the constructor does not set gets its default: set it there, or leave out " +
+	f.hint = "attributes missing in the constructor get their default: set it there, or remove " +
 		"the default"
 	return f.with(v.at, first).with(at, other)
 }
@@ -73,7 +73,7 @@ func tooLate(v *variable, value types.Value, at *diag.Pos, turn bool) *fail {
 		code: CodeFrozen, weight: 50, at: at, whole: true,
 		message: fmt.Sprintf("%s was complete, and its value used, when %s came", v.of(),
 			types.Short(value)),
-		hint: "set it before something needs all of it, or say in project.yml in which order " +
+		hint: "set it before its complete value is used, or set in project.yml the order in which " +
 			"relations become complete (relation_precedence_policy)",
 	}
 	return f.with(v.attr.At, "the relation is defined here")
@@ -84,7 +84,7 @@ func overFull(v *variable, value types.Value, at *diag.Pos) *fail {
 	f := &fail{code: CodeArity, weight: 100, at: at, whole: true}
 	f.message = fmt.Sprintf("%s takes at most %d of %s, and %s would be one more", v.of(), r.High,
 		r.Target.Name, types.Short(value))
-	f.hint = fmt.Sprintf("leave one out, or let the relation take more where it is defined: [%d:]",
+	f.hint = fmt.Sprintf("remove one, or raise the limit in the definition of the relation: [%d:]",
 		r.Low)
 	const limit = 3
 	for _, item := range items[:min(len(items), r.High, limit)] {
@@ -99,9 +99,9 @@ func overFull(v *variable, value types.Value, at *diag.Pos) *fail {
 func notNull(v *variable, at *diag.Pos) *fail {
 	f := &fail{
 		code: CodeNull, at: at, weight: 100, whole: true,
-		message: fmt.Sprintf("%s is set to null, which says that it is empty, and it has %s "+
+		message: fmt.Sprintf("%s is set to null, which means empty, and it has %s "+
 			"already", v.of(), types.Short(v.late.list.Items[0])),
-		hint: "leave out `= null`, or what adds to the relation",
+		hint: "remove `= null`, or the statement that adds to the relation",
 	}
 	return f.with(v.attr.At, "the relation is defined here")
 }

@@ -116,8 +116,8 @@ func (f *fail) growing(o *Instance, name string, at *diag.Pos) *fail {
 	if v == nil || v.attr == nil || v.kind != many || len(v.late.list.Items) < large {
 		return f
 	}
-	f.hint = "look for a loop over " + name + " that adds to it: what it adds is gone over as well"
-	return o.engine.roomier(f).with(at, fmt.Sprintf("this adds to %s, which has %d values so far", v.of(),
+	f.hint = "look for a loop over " + name + " that adds to it: the loop also visits the added values"
+	return o.engine.roomier(f).with(at, fmt.Sprintf("this adds to %s, which has %d values already", v.of(),
 		len(v.late.list.Items)))
 }
 

@@ -196,7 +196,7 @@ var foreign = map[string]string{
 	"integer": "did you mean int?",
 	"long":    "did you mean int?",
 	"map":     "did you mean dict?",
-	"object":  "did you mean dict? What is known of its members is better told by an entity",
+	"object":  "did you mean dict? For known members define an entity",
 	"str":     "did you mean string?",
 	"text":    "did you mean string?",
 }

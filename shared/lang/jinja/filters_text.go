@@ -108,7 +108,7 @@ func formatFilter(s *state, a []types.Value) (types.Value, error) {
 }
 
 func indentFilter(s *state, a []types.Value) (types.Value, error) {
-	text, err := textArg("what is indented", a[0])
+	text, err := textArg("the value of indent", a[0])
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func truncateFilter(s *state, a []types.Value) (types.Value, error) {
 	if size <= length+leeway {
 		return a[0], nil
 	}
-	text, err := textArg("what is truncated", a[0])
+	text, err := textArg("the value of truncate", a[0])
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +235,7 @@ func wordcountFilter(s *state, a []types.Value) (types.Value, error) {
 }
 
 func wordwrapFilter(s *state, a []types.Value) (types.Value, error) {
-	text, err := textArg("what is wrapped", a[0])
+	text, err := textArg("the value of wordwrap", a[0])
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func refused(filter string) string {
 	case "random":
 		return "the filter random is not supported: each compile would give another result"
 	case "urlize":
-		return "the filter urlize is not supported: it guesses what is a link, for web pages"
+		return "the filter urlize is not supported: it guesses links, for web pages"
 	}
 	return ""
 }

@@ -30,7 +30,7 @@ func joinMethod(s *state, a []types.Value) (types.Value, error) {
 	parts := make([]string, len(items))
 	size := 0
 	for i, item := range items {
-		if parts[i], err = textArg("what join joins", item); err != nil {
+		if parts[i], err = textArg("an item of join", item); err != nil {
 			return nil, err
 		}
 		if _, ok := item.(Markup); markup && !ok {
@@ -136,7 +136,7 @@ func strip(v, chars types.Value, trim func(string, string) string) (types.Value,
 	set := spaces
 	if chars != (types.Null{}) {
 		var err error
-		if set, err = textArg("what is stripped", chars); err != nil {
+		if set, err = textArg("the characters to strip", chars); err != nil {
 			return nil, err
 		}
 	}

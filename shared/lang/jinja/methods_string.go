@@ -206,11 +206,11 @@ func textArg(what string, v types.Value) (string, error) {
 
 func replaceMethod(_ *state, a []types.Value) (types.Value, error) {
 	text, _ := stringOf(a[0])
-	before, err := textArg("what is replaced", a[1])
+	before, err := textArg("the text to replace", a[1])
 	if err != nil {
 		return nil, err
 	}
-	after, err := textArg("what replaces it", a[2])
+	after, err := textArg("the replacement", a[2])
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +262,7 @@ func affixed(has func(string, string) bool) builtinCall {
 			tried = t.items
 		}
 		for _, v := range tried {
-			affix, err := textArg("what it may begin or end with", v)
+			affix, err := textArg("the prefix or suffix", v)
 			if err != nil {
 				return nil, err
 			}
@@ -280,7 +280,7 @@ func finding(index func(string, string) int, must bool) builtinCall {
 		if err != nil {
 			return nil, err
 		}
-		sub, err := textArg("what is looked for", a[1])
+		sub, err := textArg("the text to find", a[1])
 		if err != nil {
 			return nil, err
 		}
@@ -300,7 +300,7 @@ func countMethod(_ *state, a []types.Value) (types.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	sub, err := textArg("what is counted", a[1])
+	sub, err := textArg("the text to count", a[1])
 	if at < 0 {
 		return int64(0), err
 	}
@@ -420,7 +420,7 @@ func expandtabsMethod(_ *state, a []types.Value) (types.Value, error) {
 func trimming(trim func(string, string) string) builtinCall {
 	return func(_ *state, a []types.Value) (types.Value, error) {
 		text, _ := stringOf(a[0])
-		affix, err := textArg("what is removed", a[1])
+		affix, err := textArg("the text to remove", a[1])
 		return like(a[0], trim(text, affix)), err
 	}
 }

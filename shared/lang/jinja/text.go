@@ -93,7 +93,7 @@ func (w *reprWriter) write(v types.Value, depth int) error {
 	case *self:
 		fmt.Fprintf(&w.b, "<TemplateReference %s>", types.Repr(v.state.root.localName()))
 	case *cycle:
-		return failf("a cycler has no text: write what its method next returns")
+		return failf("a cycler has no text: write the result of its method next")
 	case *function:
 		return failf("the function %s has no text: it can only be called, %s(…)", v.name, v.name)
 	case *loop:

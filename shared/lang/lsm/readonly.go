@@ -29,7 +29,7 @@ func readOnlyPlugins() []eval.Plugin {
 		},
 		{
 			Name: "lsm::set_suggested_values", Result: "any", InContext: true, Call: suggest,
-			Doc: "Stores values as what is suggested by the parameter parameter_name: forms " +
+			Doc: "Stores values as the suggestions of the parameter parameter_name: forms " +
 				"whose attribute names it in web_suggested_values offer them.",
 			Params: []eval.Param{
 				{Name: "parameter_name", Type: "string"}, {Name: "values", Type: "list"},
@@ -100,8 +100,8 @@ func readOnly(e *types.Entity, path string, v types.Value) error {
 	if modifier := Modifier(e, name); modifier != "r" {
 		return &eval.PluginError{
 			Message: fmt.Sprintf(
-				"%s is set by customers: its modifier is %s, and the model sets what "+
-					"has the modifier r",
+				"%s is set by customers: its modifier is %s, and the model sets attributes "+
+					"with the modifier r",
 				name,
 				modifier,
 			),

@@ -59,7 +59,7 @@ func (s answers) rename(_ context.Context, p renameParams) (any, error) {
 	for _, f := range at.view.names.Files {
 		t := s.texts.trees[f.Path]
 		if t != nil && t.broken() && strings.Contains(t.String(), u.Symbol.Name) {
-			return nil, failed("%s cannot be read: what its names mean is not known", f.Path)
+			return nil, failed("%s cannot be read, so its names are not resolved", f.Path)
 		}
 	}
 	edits, err := at.view.names.Rename(u.Symbol, p.NewName, at.view.ours())

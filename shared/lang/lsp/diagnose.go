@@ -236,7 +236,7 @@ func (s *diagnoser) send(path string, found []diagnostic, done bool) {
 	}
 	s.last[path] = now
 	if err := s.rpc.Notify(context.Background(), "textDocument/publishDiagnostics", p); err != nil {
-		s.log("tell of problems: %v", err)
+		s.log("publish problems: %v", err)
 	}
 }
 

@@ -78,7 +78,7 @@ func TestLockFile(t *testing.T) {
 	s.problems("one/main.cf")
 
 	s.write("one/southbound.lock", lockOf("thing", second))
-	s.problems("one/southbound.lock", "another digest than the lock file says")
+	s.problems("one/southbound.lock", "differs from the lock file")
 	s.problems("one/main.cf", "southbound::br", "southbound::br")
 	s.write("one/southbound.lock", "southbound_lock: 2\n")
 	s.problems("one/southbound.lock", "reads lock files of format 1")

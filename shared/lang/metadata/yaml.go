@@ -83,7 +83,7 @@ func (r *reader) document(text []byte) (*yaml.Node, members) {
 				at = r.place(le.Mark.Line, le.Mark.Column)
 			}
 		}
-		r.problems.Add(r.problem(at, "look at this line and at the one before it",
+		r.problems.Add(r.problem(at, "check this line and the previous one",
 			"this is not valid YAML: %s", why))
 		return nil, nil
 	}

@@ -13,14 +13,14 @@ import (
 func lacks(want string, got any) (string, error) {
 	var w, g any
 	if err := json.Unmarshal([]byte(want), &w); err != nil {
-		return "", fmt.Errorf("what is expected is not valid JSON: %w", err)
+		return "", fmt.Errorf("the expected value is not valid JSON: %w", err)
 	}
 	b, err := json.Marshal(got)
 	if err == nil {
 		err = json.Unmarshal(b, &g)
 	}
 	if err != nil {
-		return "", fmt.Errorf("what there is cannot be compared: %w", err)
+		return "", fmt.Errorf("the actual value cannot be compared: %w", err)
 	}
 	var lines []string
 	compare(&lines, "", w, g)

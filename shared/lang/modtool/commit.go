@@ -27,7 +27,7 @@ type CommitOptions struct {
 func (t *Tool) Commit(ctx context.Context, o CommitOptions) error {
 	if strings.TrimSpace(o.Message) == "" {
 		return fault.New(fault.Usage, "commit the module", "there is no message").
-			WithHint("-m \"what is new\"")
+			WithHint("-m \"summary of the changes\"")
 	}
 	r := releases{t.folder(), t.Say}
 	m, released, err := r.open(ctx, true, o.Release)
@@ -51,7 +51,7 @@ func (t *Tool) Commit(ctx context.Context, o CommitOptions) error {
 		if v.Compare(own) > 0 && v.Compare(version) <= 0 || v.Compare(version) == 0 {
 			return fault.New(fault.Conflict, "commit the module",
 				"the version %s is not after %s, which is released", version, v).
-				WithHint("bring the branch up to date with the server, or say another version")
+				WithHint("update the branch from the server, or name another version")
 		}
 	}
 	ro := ReleaseOptions{All: o.All, Now: o.Now}

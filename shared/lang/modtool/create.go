@@ -57,7 +57,7 @@ func (t *Tool) CreateProject(in, name string) (string, error) {
 		},
 		{
 			"main.cf",
-			"\"\"\"\nWhat is to be there. `southbound compile` says what comes out.\n\"\"\"\n",
+			"\"\"\"\nDesired state of this project. `southbound compile` prints its resources.\n\"\"\"\n",
 		},
 		{
 			"requirements.txt",

@@ -105,7 +105,7 @@ func (p *pipTool) download(
 	doing := "download the module " + r.Module
 	if _, err := os.Lstat(into); err == nil {
 		return "", fault.New(fault.Conflict, doing, "%s is there already", into).
-			WithHint("remove it, or say another folder with --directory")
+			WithHint("remove it, or name another folder with --directory")
 	}
 	f, body, err := p.fetchSource(ctx, r, o.Dev)
 	if err != nil {

@@ -60,7 +60,7 @@ func gitError(doing string, err error) error {
 	}
 	said := strings.TrimSpace(gitHints().ReplaceAllString(err.Error(), ""))
 	kind := fault.Unavailable
-	hint := "see that this machine reaches the server, and run this again: what is there stays"
+	hint := "check that this machine reaches the server, and run this again: existing modules are kept"
 	switch {
 	case gitRefused().MatchString(said):
 		kind = fault.Denied
@@ -71,7 +71,7 @@ func gitError(doing string, err error) error {
 		hint = "see repo in project.yml, and how the module is spelled"
 	case gitBehind().MatchString(said):
 		kind = fault.Conflict
-		hint = "bring in what is new on the server, such as with `git pull --rebase`, and run " +
+		hint = "fetch the new commits of the server, such as with `git pull --rebase`, and run " +
 			"this again"
 	case gitMoved().MatchString(said):
 		kind = fault.Conflict
@@ -281,7 +281,7 @@ func (c *clones) clone(
 // fetchTags fetches new commits and tags from the server of a module.
 func fetchTags(ctx context.Context, m *module.Module) error {
 	_, err := gitWith(ctx, m.Dir, passwordsAround(m.Dir), "fetch", "--tags")
-	return gitError("fetch what is new of the module "+m.Name+" in "+m.Dir, err)
+	return gitError("fetch new commits of the module "+m.Name+" in "+m.Dir, err)
 }
 
 // checkout checks out a tag, a branch or a commit.

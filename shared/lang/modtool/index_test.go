@@ -305,7 +305,7 @@ func TestIndexFaults(t *testing.T) {
 			"the index refuses: 401"},
 		"no password": {whole, "", "[]", fault.Denied, "the index refuses: 401"},
 		"a wrong digest": {damaged, "ann:" + secret + "@", "[]", fault.Damaged,
-			"it is not what the index says"},
+			"it differs from the index"},
 		"a conflict": {
 			whole, "ann:" + secret + "@", "['net >9', 'net <1']", fault.Unknown,
 			"the project asks for net <1",

@@ -201,7 +201,7 @@ func (i *installer) nowhere(s *state, name string, d *module.Demands, said error
 	p := diag.Problem{
 		Pos: at, Code: metadata.CodeModule,
 		Message: "there is no module " + name + " on the modulepath, in git or in an index",
-		Hint: "say in repo or pip of project.yml where modules come from, or put " +
+		Hint: "set repo or pip in project.yml to the source of modules, or put " +
 			metadata.PackageOf(name) + " into requirements.txt",
 	}
 	if said != nil {

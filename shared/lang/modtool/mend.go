@@ -91,7 +91,7 @@ func tidy(dir, pattern string) error {
 	if err == nil {
 		err = removeAll(left)
 	}
-	return fault.Wrap(fault.Unavailable, "remove what an interrupted run has left", err)
+	return fault.Wrap(fault.Unavailable, "remove leftovers of an interrupted run", err)
 }
 
 func removeAll(paths []string) error {

@@ -146,7 +146,7 @@ func (f file) fetch(ctx context.Context) ([]byte, error) {
 	sum := sha256.Sum256(body)
 	if got := hex.EncodeToString(sum[:]); f.sha256 != "" && !strings.EqualFold(got, f.sha256) {
 		return nil, fault.New(fault.Damaged, "fetch "+f.name,
-			"it is not what the index says: its SHA-256 is %s, not %s", got, f.sha256)
+			"it differs from the index: its SHA-256 is %s, not %s", got, f.sha256)
 	}
 	return body, nil
 }

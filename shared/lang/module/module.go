@@ -150,7 +150,7 @@ func openV2(name, code string, out *Found) (*Module, error) {
 	}
 	file := filepath.Join(m.Dir, metadata.FileV2)
 	if !exists(file) {
-		out.wrong(code, "build it with `southbound module build` and install what is in dist, "+
+		out.wrong(code, "build it with `southbound module build` and install the wheel in dist, "+
 			"or install its folder with `southbound module install -e PATH`",
 			"the module %s is installed without its %s", name, metadata.FileV2)
 		return nil, nil
@@ -171,7 +171,7 @@ func (f *Finder) first(name string, out *Found) error {
 			if !sameFile(dir, before.Dir) {
 				out.warn(
 					dir,
-					"remove the one that is not meant",
+					"remove one of them",
 					"the module %s is installed as a "+
 						"package (V2), which is used; the one on the modulepath is not",
 					name,

@@ -207,7 +207,7 @@ func TestBoundsWithin(t *testing.T) {
 			if kb>>10 > memoryWithin+ownWithin || !strings.Contains(said, "code: limit") {
 				t.Errorf("it takes %d MB: %.500s", kb>>10, said)
 			}
-			if name == "deep for" && !strings.Contains(said, "grows with its memory") {
+			if name == "deep for" && !strings.Contains(said, "grows with the memory") {
 				t.Errorf("it does not say that there may be more memory: %s", said)
 			}
 		})

@@ -172,8 +172,8 @@ func TestMessages(t *testing.T) {
 			"entity A:\n    bool flag = false\nend\nimplementation i for A:\n    self.flag = true\n" +
 				"end\nimplement A using i\n\nA()\n",
 			"5:5 double_set: flag of A (made at main.cf:9:1) is set twice: it is False already, " +
-				"and would become True\n  what the constructor does not set gets its default: " +
-				"set it there, or leave out the default\n" +
+				"and would become True\n  attributes missing in the constructor get their default: " +
+				"set it there, or remove the default\n" +
 				"  2:10 the first value is the default, which is set here\n" +
 				"  5:17 the other value is set here\n",
 		},
@@ -182,8 +182,8 @@ func TestMessages(t *testing.T) {
 			"entity A:\n    int k\n    bool flag = false\nend\nindex A(k)\n" +
 				"implement A using std::none\nA(k=1, flag=true)\nA(k=1)\n",
 			"8:1 double_set: flag of A (made at main.cf:7:1, main.cf:8:1) is set twice: it is " +
-				"True already, and would become False\n  what the constructor does not set " +
-				"gets its default: set it there, or leave out the default\n" +
+				"True already, and would become False\n  attributes missing in the constructor " +
+				"get their default: set it there, or remove the default\n" +
 				"  7:13 the first value is set here\n" +
 				"  3:10 the other value is the default, which is set here\n",
 		},
@@ -358,18 +358,18 @@ func TestEndlessRelation(t *testing.T) {
 	limits.Memory = 8 << 20
 	const entity = "entity A:\nend\nA.xs [0:] -- A\nimplement A using std::none\na = A(xs=A())\n"
 	const needs = " limit: the model needs too much memory: more than 8 MiB for values, instances " +
-		"and what has begun and is not done\n  "
+		"and calls in progress\n  "
 	for text, want := range map[string]string{
 		"for x in a.xs:\n    a.xs += A()\nend\n": "6:1" + needs + "look for a loop over xs that " +
-			"adds to it: what it adds is gone over as well; " + eval.RoomierHint +
+			"adds to it: the loop also visits the added values; " + eval.RoomierHint +
 			"\n  7:13 this still went on\n  7:5 this adds to xs of A (made at main.cf:5:5), " +
-			"which has N values so far\n",
+			"which has N values already\n",
 		"a.xs = [A() for x in a.xs]\n": "6:9" + needs + "look for loops in loops over long lists, " +
 			"and for a loop over a relation that adds to it; " + eval.RoomierHint +
 			"\n  6:8 this still went on\n",
 	} {
 		got := toldWithin(t, entity+text, limits)
-		if i, j := strings.Index(got, "has "), strings.Index(got, " values so far"); i > 0 && j > i {
+		if i, j := strings.Index(got, "has "), strings.Index(got, " values already"); i > 0 && j > i {
 			got = got[:strings.LastIndex(got[:j], "has ")] + "has N" + got[j:]
 		}
 		if got != want {

@@ -291,7 +291,7 @@ func (l *loader) whereModulesAre(name string) string {
 		return near + " " + hint
 	}
 	if len(l.project.Meta.Repos) > 0 || l.project.Meta.Pip.Index != "" {
-		hint += "; southbound project install gets what is missing"
+		hint += "; run `southbound project install` to fetch missing modules"
 	}
 	return hint
 }

@@ -124,8 +124,8 @@ func (c *conversation) gone(what string, err error) error {
 	state := c.group.Cmd.ProcessState
 	if state != nil && !c.spoken && what == loading {
 		return &Ended{
-			What: fmt.Sprintf("%s is not a Python that can be used (%s); make the virtual "+
-				"environment anew, such as with `southbound project install`", c.python, state),
+			What: fmt.Sprintf("%s is not a usable Python (%s); create the virtual "+
+				"environment again, such as with `southbound project install`", c.python, state),
 			Said: said}
 	}
 	if state != nil {

@@ -44,8 +44,8 @@ func TestNotPython(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"no program": {"", "cannot be started"},
 		"ends": {"#!/bin/sh\necho 'no such option' >&2\nexit 2\n",
-			"is not a Python that can be used (exit status 2); make the virtual environment " +
-				"anew, such as with `southbound project install`; the last that it wrote:\n" +
+			"is not a usable Python (exit status 2); create the virtual environment " +
+				"again, such as with `southbound project install`; the last that it wrote:\n" +
 				"no such option"},
 	} {
 		t.Run(name, func(t *testing.T) {

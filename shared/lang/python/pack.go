@@ -369,7 +369,7 @@ func (p *Pack) use(
 	case s.host != nil && err != nil && !s.host.whole:
 		s.end() // its next message would not be the answer to the next call
 	case held > p.o.Memory/2:
-		ctx.Warning("the Python process is ended, so that what it holds is given back",
+		ctx.Warning("the Python process is ended to free its memory",
 			"bytes", held, "limit", p.o.Memory)
 		s.end()
 	}

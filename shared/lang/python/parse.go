@@ -19,7 +19,7 @@ type parser struct {
 	tag func(tag string, v types.Value) (types.Value, error)
 }
 
-var errFrame = errors.New("the Python process sent what this program does not understand")
+var errFrame = errors.New("the Python process sent an invalid message")
 
 // message parses a frame: a list whose first element is a string.
 func (p *parser) message() (string, []types.Value, error) {

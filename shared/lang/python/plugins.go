@@ -222,7 +222,7 @@ func (h *Host) result(c *eval.Context, kind string, v []types.Value) (types.Valu
 		if err := c.Await(of, names); err != nil {
 			return nil, err
 		}
-		return nil, errors.New("it says that a value is not known yet, which is known")
+		return nil, errors.New("it reports a known value as unknown")
 	case kind == "failed" && len(v) == 2:
 		return nil, &eval.PluginError{Message: text(v[0]), Places: h.sources.places(v[1])}
 	}

@@ -93,8 +93,8 @@ func newProcess(ctx context.Context, o Options) (*process, error) {
 		if errors.Is(err, child.ErrOver) {
 			return nil, fault.Wrap(fault.Canceled, "run Python", err)
 		}
-		return nil, fault.New(fault.Invalid, "run Python", "%s cannot be started: %v; make the "+
-			"virtual environment anew, such as with `southbound project install`", o.Python, err)
+		return nil, fault.New(fault.Invalid, "run Python", "%s cannot be started: %v; create the "+
+			"virtual environment again, such as with `southbound project install`", o.Python, err)
 	}
 	go c.await()
 	if o.Memory > 0 {

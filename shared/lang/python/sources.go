@@ -25,7 +25,7 @@ func (s *sources) missing(name, said string) error {
 		return fault.New(fault.Invalid, "run Python",
 			"the library of modules cannot be used by %s: %s",
 			s.python, said).
-			WithHint("remove the virtual environment and make it anew, with Python 3.13 or " +
+			WithHint("remove the virtual environment and create it again, with Python 3.13 or " +
 				"later, such as with `southbound project install`")
 	}
 	return fault.New(fault.Invalid, "run Python",

@@ -188,7 +188,7 @@ func (c *collector) agent(o *eval.Instance) {
 	}
 	for _, k := range d.Keys() {
 		if _, twice := e.Members[k]; twice {
-			c.bad(o.Place("options"), "options", "say it as the attribute "+k+" of the agent",
+			c.bad(o.Place("options"), "options", "set it as the attribute "+k+" of the agent",
 				"%q is not an option of a transport", k)
 			continue
 		}
@@ -275,8 +275,8 @@ func (c *collector) attributes(o *eval.Instance, t *schema.Compiled) map[string]
 		if a.Behaviour == schema.Namevar {
 			switch v.(type) {
 			case *types.Unknown, types.Reference:
-				c.bad(o.Place(name), a.Name, "compute it from what is known",
-					"what names a resource has to be known when the model is compiled, and "+
+				c.bad(o.Place(name), a.Name, "compute it from known values",
+					"identifying attributes must be known when the model is compiled, and "+
 						"this is %s", types.Kind(v))
 				continue
 			}

@@ -124,7 +124,7 @@ func (d *document) text(o *eval.Instance, name, what string) string {
 	v, _ := o.Value(name)
 	s, ok := v.(string)
 	if !ok {
-		d.bad(o.Place(name), name, "write it, or compute it from what is known",
+		d.bad(o.Place(name), name, "write it, or compute it from known values",
 			"%s of %s is %s, and has to be known when the model is compiled", name, what,
 			types.Kind(v))
 	}

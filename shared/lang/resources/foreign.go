@@ -139,7 +139,7 @@ func (c *collector) flag(e *Entry, name string, v types.Value, fallback bool) {
 	b, ok := v.(bool)
 	switch {
 	case !ok:
-		c.bad(e.At, name, "compute it from what is known",
+		c.bad(e.At, name, "compute it from known values",
 			"%s of a resource is %s, and has to be true or false", name, types.Kind(v))
 	case b != fallback && name != "managed": // classes export only managed resources
 		e.Members[name] = b

@@ -38,7 +38,7 @@ func CheckMapped(m *entity.Mapper, entities []*types.Entity, sources []eval.Sour
 		if at < 0 || slices.Contains(has[namespace], name) {
 			continue
 		}
-		hint := "use a version of the module that has it, or a program that maps what it has"
+		hint := "use a version of the module that has it, or a program that maps the attributes of this version"
 		if n := schema.Nearest(name, has[namespace]); n != "" {
 			hint = fmt.Sprintf("it has %s::%s", namespace, n)
 		}

@@ -97,7 +97,7 @@ func Plugins() []eval.Plugin {
 		},
 		{
 			Name: Namespace + "::fact", Result: "reference", Call: fact,
-			Doc: "Returns what is known of a resource once it is there. A resource that needs " +
+			Doc: "Returns a value that is known once a resource exists. A resource that needs " +
 				"it is undefined until then. name may continue with a path into the value, such as " +
 				"endpoints/0/port: members and positions counted from 0. ~ is written ~0, and / in a " +
 				"name ~1.",

@@ -56,7 +56,7 @@ func instancePlugins() []eval.Plugin {
 			},
 		},
 		{
-			Name: "std::objid", Doc: "Returns a text that tells instances apart.",
+			Name: "std::objid", Doc: "Returns a text that distinguishes instances.",
 			Result: "string", Call: objID, Params: []eval.Param{{Name: "value", Type: "any"}},
 		},
 		{

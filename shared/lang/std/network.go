@@ -89,7 +89,7 @@ func prefixBits(text string, addr netip.Addr) (int, error) {
 	}
 	m, err := netip.ParseAddr(text)
 	if err != nil || !addr.Is4() || !m.Is4() {
-		return 0, errors.New("what stands behind the slash is not the length of a prefix")
+		return 0, errors.New("the part after the slash is not the length of a prefix")
 	}
 	value := binary.BigEndian.Uint32(m.AsSlice())
 	for _, v := range []uint32{value, ^value} {
@@ -97,7 +97,7 @@ func prefixBits(text string, addr netip.Addr) (int, error) {
 			return n, nil
 		}
 	}
-	return 0, errors.New("what stands behind the slash is not a mask")
+	return 0, errors.New("the part after the slash is not a mask")
 }
 
 func ones(n int) *big.Int {

@@ -50,7 +50,7 @@ func referencePlugins() []eval.Plugin {
 	return []eval.Plugin{
 		{
 			Name: "std::create_environment_reference", Result: "reference",
-			Doc: "Returns what stands for the environment variable name until resources are " +
+			Doc: "Returns a reference to the environment variable name, which is resolved when resources are " +
 				"deployed. It is deployed as a secret from env:name. within: " + withinDoc,
 			Params: []eval.Param{{Name: "name", Type: "string | reference"}, Within()},
 			Call: func(c *eval.Context, a eval.Args) (types.Value, error) {
@@ -70,7 +70,7 @@ func referencePlugins() []eval.Plugin {
 		},
 		{
 			Name: "std::create_fact_reference", Result: "reference",
-			Doc: "Returns what stands for a fact of resource until resources are deployed.",
+			Doc: "Returns a reference to a fact of resource, which is resolved when resources are deployed.",
 			Params: []eval.Param{
 				{Name: "resource", Type: "std::Resource"},
 				{Name: "fact_name", Type: "string"},
@@ -82,7 +82,7 @@ func referencePlugins() []eval.Plugin {
 		},
 		{
 			Name: "std::create_int_reference", Result: "reference",
-			Doc: "Returns what stands for value, a reference, as a whole number. No resource can " +
+			Doc: "Returns a reference to value, a reference, as a whole number. No resource can " +
 				"be deployed with it.",
 			Params: []eval.Param{{Name: "value", Type: "reference"}},
 			Call: func(_ *eval.Context, a eval.Args) (types.Value, error) {

@@ -31,7 +31,7 @@ func SecretName(c *eval.Context, a eval.Args, name, within int, scheme string) e
 	if !a.Literal(within) {
 		return &eval.PluginError{
 			Code:    eval.CodeArguments,
-			Message: "within: the list is computed, and an order must not decide what it may name",
+			Message: "within: write the list as a literal, since an order must not decide which names are permitted",
 			Hint:    `write the list in the call: ` + example(scheme),
 		}
 	}

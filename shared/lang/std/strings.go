@@ -60,7 +60,7 @@ func stringPlugins() []eval.Plugin {
 			},
 		},
 		{
-			Name: "std::hostname", Doc: "Returns what stands before the first dot of fqdn.",
+			Name: "std::hostname", Doc: "Returns the part of fqdn before the first dot.",
 			Result: "string", Params: []eval.Param{{Name: "fqdn", Type: "string"}},
 			Call: func(_ *eval.Context, a eval.Args) (types.Value, error) {
 				name, _, _ := strings.Cut(a.Text(0), ".")

@@ -15,7 +15,7 @@ import (
 func templatePlugin() eval.Plugin {
 	return eval.Plugin{
 		Name: "std::template", Result: "string | reference", InContext: true, Call: template,
-		Doc: "Returns what the template at path makes: module/path is a file of the folder " +
+		Doc: "Returns the output of the template at path: module/path is a file of the folder " +
 			"templates of a module, ./path one of the module that calls, /path one of the " +
 			"project. It sees the variables of the caller; if values with names are given, these " +
 			"alone. Plugins are filters, with . instead of ::.",

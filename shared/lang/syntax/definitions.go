@@ -208,7 +208,7 @@ func (p *parser) typedef() Statement {
 	from := p.step()
 	if t := p.peek(); t.Kind == TypeName {
 		p.fail(CodeSyntax, t, "give the attributes of the entity defaults instead",
-			"default constructors are not part of the language any more")
+			"default constructors are no longer part of the language")
 	}
 	out := &Typedef{Name: p.name("the name of a type")}
 	p.want("as", NoRole, "write it such as `typedef port as int matching self > 0`")

@@ -102,7 +102,7 @@ func (p *parser) operand() Expression {
 		value := p.above(ofNot)
 		if p.peek().is("not") {
 			p.fail(CodeSyntax, p.peek(), "write `not (a not in b)`, or `a in b`",
-				"it is not clear what this `not` belongs to")
+				"the operand of this `not` is ambiguous")
 		}
 		return &Not{p.since(from), value}
 	}

@@ -311,7 +311,7 @@ func (p *parser) statement(top bool) Statement {
 			p.settle()
 			return nil
 		}
-		p.fail(CodeSyntax, t, "remove it, or look for what it should belong to",
+		p.fail(CodeSyntax, t, "remove it, or find the line that should contain it",
 			"there is no block that `%s` could belong to", t.Text)
 	}
 	p.declared()

@@ -388,8 +388,8 @@ func TestProblems(t *testing.T) {
 			"3:1 syntax expected `:`, found a | a `:` stands before the statements",
 			"7:4 syntax expected a value, found = | ",
 			"8:5 syntax expected a value, found = | ",
-			"12:1 syntax there is no block that `end` could belong to | remove it, or look for " +
-				"what it should belong to",
+			"12:1 syntax there is no block that `end` could belong to | remove it, or find " +
+				"the line that should contain it",
 		}},
 		{"elif without a condition", "if a:\n    x = 1\nelif:\n    x = 2\nelse:\n    x = 3\nend\n",
 			[]string{"3:5 syntax expected a value, found : | "}},
@@ -397,14 +397,14 @@ func TestProblems(t *testing.T) {
 			[]string{
 				"1:17 syntax expected `for`, found : | write it such as `implementation files for " +
 					"Host:`",
-				"4:1 syntax there is no block that `end` could belong to | remove it, or look for " +
-					"what it should belong to",
+				"4:1 syntax there is no block that `end` could belong to | remove it, or find " +
+					"the line that should contain it",
 			}},
 		{"a beginning without anything else", "entity A\nentity B:\nend\nend\n", []string{
 			"2:1 syntax expected `:`, found entity | write it such as `entity Host extends " +
 				"std::Entity:`",
-			"4:1 syntax there is no block that `end` could belong to | remove it, or look for " +
-				"what it should belong to",
+			"4:1 syntax there is no block that `end` could belong to | remove it, or find " +
+				"the line that should contain it",
 		}},
 		{"words of other languages", "x = True\ny = [None, False]\nif True:\nend\n", []string{
 			"1:5 syntax there is no True | write true",

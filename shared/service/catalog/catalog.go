@@ -179,7 +179,7 @@ func (c *collector) offer(b binding) {
 			"there is no entity %s", name)
 		return
 	case !is(b.entity, "ServiceBase"):
-		c.bad(b.at.Place("service_entity"), "service_entity", "let it extend lsm::ServiceEntity",
+		c.bad(b.at.Place("service_entity"), "service_entity", "extend lsm::ServiceEntity",
 			"%s is not a service", b.entity.FullName())
 		return
 	}

@@ -345,7 +345,7 @@ index P(name)
 `), "it has two modifiers, r and rw"},
 		{"a way back that is seen", port(`S.ps [0:] -- P.!s [1]
 index P(name)
-`), "its name has to begin with _"},
+`), "so its name must begin with _"},
 		{"a way back to several", port(`S.ps [0:] -- P.!_s [0:]
 index P(name)
 `), "to several that have it"},
@@ -353,7 +353,7 @@ index P(name)
 P.!inner [0:1] -- P._outer [1]
 `), "it embeds P in itself"},
 		{"no key", port(`S.!ps [0:] -- P._s [1]
-`), "it can have several members, and nothing tells them apart"},
+`), "it can have several members, and no attribute identifies them"},
 		{"keys without an index", strings.Replace(port(`S.ps [0:] -- P._s [1]
 `), "    string name\n", "    string name\n    string[]? !__lsm_key_attributes = [\"name\"]\n", 1),
 			"P has no index over its key attributes name"},
@@ -361,7 +361,7 @@ P.!inner [0:1] -- P._outer [1]
 index P(name)
 `), "    string name\n",
 			"    string name\n    lsm::attribute_modifier name__modifier = \"rw+\"\n", 1),
-			"name tells members of ps apart, and its modifier is rw+"},
+			"name identifies members of ps, and its modifier is rw+"},
 		{"read-only over what is not", strings.Replace(port(`S.ps [0:1] lsm::__r__ P._s [1]
 `), "string name", "string !name", 1), "ps has the modifier r, so name, which is below it"},
 		{"a relation's modifier as an attribute", strings.Replace(port(`S.ps [0:1] -- P._s [1]

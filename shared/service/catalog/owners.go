@@ -16,7 +16,7 @@ func (c *collector) owners() {
 			continue
 		}
 		if owner == nil || relation == "" {
-			c.bad(b.at.Place("relation_to_owner"), "relation_to_owner", "say both, or neither",
+			c.bad(b.at.Place("relation_to_owner"), "relation_to_owner", "set both, or neither",
 				"%s has one of owner and relation_to_owner", b.name)
 			continue
 		}
@@ -63,7 +63,7 @@ func (c *collector) offered(e *relation) (string, bool) {
 		c.bad(*e.at, e.name, "make a binding for it",
 			"it leads to %s, which no binding offers as a service", e.target.FullName())
 	default:
-		c.bad(*e.at, e.name, "let the relation lead to an entity that one service is made of",
+		c.bad(*e.at, e.name, "point the relation to an entity of one service",
 			"it leads to %s, which is offered as several services: %s", e.target.FullName(),
 			join(names))
 	}

@@ -81,8 +81,8 @@ func (e *entity) embedded(a *types.Attribute, r *relation) (*entity, bool) {
 				*back.At,
 				back.Name,
 				hint,
-				"it leads from an embedded entity back to the one that "+
-					"has it, so its name has to begin with _",
+				"it leads from an embedded entity back to its owner, "+
+					"so its name must begin with _",
 			)
 		}
 		if back.Relation.High != 1 {
@@ -127,9 +127,9 @@ func (e *entity) keys(a *types.Attribute, out *definition.Embedded) {
 		e.bad(
 			*a.At,
 			a.Name,
-			"write an index over the attributes that tell members apart, and name "+
+			"write an index over the attributes that identify members, and name "+
 				"them in "+keysAttribute+" if there are several indexes",
-			"it can have several members, and nothing tells them apart",
+			"it can have several members, and no attribute identifies them",
 		)
 	}
 	e.obey(a, out)
@@ -144,7 +144,7 @@ func (e *entity) key(at diag.Pos, name string, out *definition.Embedded) {
 			e.of.FullName(), name)
 	case a.Modifier == definition.ReadWrite:
 		e.bad(at, keysAttribute, "give "+name+" the modifier rw",
-			"%s tells members of %s apart, and its modifier is rw+", name, out.Name)
+			"%s identifies members of %s, and its modifier is rw+", name, out.Name)
 	}
 }
 

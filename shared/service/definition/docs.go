@@ -27,7 +27,7 @@ func Docs(env string, all []Service) map[string]any {
 				"description": "an id, or identity=VALUE",
 			}},
 			"get":    s.operation("An instance of "+s.Name, nil),
-			"patch":  s.change("Give attributes anew", attributesBody(s.changes())),
+			"patch":  s.change("Replace attributes", attributesBody(s.changes())),
 			"delete": s.change("Ask for the end of an instance", nil),
 		}
 	}

@@ -125,7 +125,7 @@ func checkWeight(most, changes, come, gone int) error {
 		return nil
 	}
 	return fault.New(fault.Invalid, opWrite,
-		"%d instances that lead to %d others anew, and no more to %d, are too many at once",
+		"%d instances that add relations to %d others and remove relations to %d are too many for one change",
 		changes, come, gone).WithHint(HintFewer)
 }
 
@@ -176,7 +176,7 @@ func ErrTaken(r *Record, other string) error {
 func ErrLost(r *Record, target string) error {
 	return fault.New(fault.Refused, opWrite,
 		"the instance %s leads to %s, which is not there or is being deleted", r.ID, target).
-		WithHint("let it lead to another instance")
+		WithHint("point it to another instance")
 }
 
 // Needed is the cause of ErrNeeded: an instance, and another instance that refers to it.
@@ -195,6 +195,6 @@ func ErrNeededBy(name, by string) error { return needed(&Needed{name, by}) }
 
 func needed(n *Needed) error {
 	return &fault.Error{
-		Kind: fault.Refused, Err: n, Hint: "delete that one first, or let it lead elsewhere",
+		Kind: fault.Refused, Err: n, Hint: "delete that one first, or point it elsewhere",
 	}
 }

@@ -198,7 +198,7 @@ func (e *editor) embedded(d *definition.Embedded, at Path, in map[string]any, re
 	case step.Keys == nil && len(rest) == 1:
 		e.members(d, at, in)
 	case step.Keys == nil:
-		e.wrong(at, "say which member it is: %s[key=value]", d.Name)
+		e.wrong(at, "name the member: %s[key=value]", d.Name)
 	default:
 		e.member(d, at, in, rest)
 	}

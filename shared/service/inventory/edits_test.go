@@ -83,7 +83,7 @@ func TestEdits(t *testing.T) {
 		{"a list without keys", extra + `{"operation":"replace","target":"extra.l.v","value":1}`, "",
 			"extra.l", "l is a list, and the path goes on"},
 		{"keys of a dict", extra + `{"operation":"remove","target":"extra.a[b=1]"}`, "",
-			"extra.a[b=1]", "a is an object, and has no items to tell apart by keys"},
+			"extra.a[b=1]", "a is an object, and has no items with keys"},
 		{"no such item", extra + `{"operation":"remove","target":"extra.l[n=3]"}`, "",
 			"extra.l[n=3]", "there is no such item"},
 		{"more than one item", `{"operation":"replace","target":"extra","value":{"l":[{"n":1},{"n":1}]}},
@@ -107,7 +107,7 @@ func TestEdits(t *testing.T) {
 			"there is no such member"},
 		{"which member", `{"operation":"replace","target":"databases.size","value":1}`, "",
 			"databases",
-			"say which member it is"},
+			"name the member"},
 		{"keys of one", `{"operation":"remove","target":"cache[size=1]"}`, "", "cache",
 			"it has no keys"},
 		{"beyond an attribute", `{"operation":"replace","target":"name.x","value":1}`, "", "name",
@@ -188,7 +188,7 @@ func TestPaths(t *testing.T) {
 		"a[b=c][d=e].f":                "a[b=c;d=e].f",
 		"a[b=c][":                      `the name of a key is missing before ""`,
 		`a[b=\*].\*c`:                  "a[b=*].*c",
-		`a\b`:                          `there is a \ before what needs none`,
+		`a\b`:                          `there is a \ before a character that needs none`,
 		"a]":                           `there is no . before "]"`,
 	} {
 		p, err := inventory.ParsePath(text)

@@ -64,7 +64,7 @@ func (e *editor) item(at Path, dict map[string]any, path Path) {
 	step := path[0]
 	list, isList := dict[step.Name].([]any)
 	if !isList {
-		e.wrong(at, "%s is %s, and has no items to tell apart by keys", step.Name,
+		e.wrong(at, "%s is %s, and has no items with keys", step.Name,
 			jsonKind(dict[step.Name]))
 		return
 	}

@@ -31,7 +31,7 @@ type Seen struct {
 const Outdated = -1
 
 // errMoved is the cause of ErrMoved.
-var errMoved = errors.New("choose anew")
+var errMoved = errors.New("choose again")
 
 // ErrMoved is the error of Write if a generation has moved since it was read.
 func ErrMoved(service string) error {

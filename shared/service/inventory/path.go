@@ -116,7 +116,7 @@ func (p *pathParser) text(ends string) (string, error) {
 			i++
 			b.WriteByte(p.rest[i])
 		case c == '\\':
-			return "", fmt.Errorf(`there is a \ before what needs none`)
+			return "", fmt.Errorf(`there is a \ before a character that needs none`)
 		case strings.IndexByte(ends, c) >= 0:
 			p.rest = p.rest[i:]
 			return b.String(), nil

@@ -70,7 +70,7 @@ func (s *stepper) operate(o Operation) error {
 	case RollBack:
 		if i.Rollback == nil {
 			return fault.New(fault.Conflict, "", "there are no attributes to roll back to").
-				WithHint("update the instance to what it shall be")
+				WithHint("update the instance to the desired attributes")
 		}
 		i.Candidate, i.Active, i.Rollback = i.Active, i.Rollback, nil
 	case ClearCandidate:
@@ -137,5 +137,5 @@ func (s *stepper) choices() string {
 	if len(out) == 0 {
 		return "wait until it is in another state"
 	}
-	return "what can be asked for now: " + strings.Join(out, ", ")
+	return "possible requests: " + strings.Join(out, ", ")
 }

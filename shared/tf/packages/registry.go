@@ -128,14 +128,14 @@ func (r *registry) signed(ctx context.Context, at string, d *download, p *Packag
 		if p.Signer = signer(d, sums, signature); p.Signer == "" {
 			return fault.New(fault.Refused, "check signature",
 				"the hashes of %s %s are not signed by a key of its author", p.Address, p.Version).
-				WithHint("use another version, and tell the author of the provider")
+				WithHint("use another version, and report this to the author of the provider")
 		}
 	}
 	own := ""
 	p.AllHashes, own = parseSums(sums, d.Filename)
 	if own != p.Hashes[0] {
 		return fault.New(fault.Refused, "check hashes", "%s states two hashes of %s", p.Address.Host,
-			d.Filename).WithHint("use another version, and tell the author of the provider")
+			d.Filename).WithHint("use another version, and report this to the author of the provider")
 	}
 	return nil
 }

@@ -122,8 +122,8 @@ func (s *Sessions) Connect(
 	}
 	if s.RoleRequired && o.Role == "" {
 		return nil, fault.New(fault.Unsupported, "connect",
-			"the agent names no role, and functions lend their own rights to nobody").
-			WithHint("add `role: ARN` to the agent; the role must trust that of the handler " +
+			"the agent names no role, and functions do not lend their own permissions").
+			WithHint("add `role: ARN` to the agent; the role must trust the role of the handler " +
 				"function")
 	}
 	if s.RoleRequired && o.Profile != "" {

@@ -53,7 +53,7 @@ func read(given map[string]any) (Options, *options.Reader) {
 		Profile: r.Text("profile"), Endpoint: r.Text("endpoint"),
 	}
 	if r.Given("external_id") && !r.Given("role") {
-		r.Bad("external_id", "say which role is to be assumed",
+		r.Bad("external_id", "name the role to assume",
 			"an external_id is of no use without a role")
 	}
 	if u, err := url.Parse(out.Endpoint); out.Endpoint != "" && (err != nil || u.User != nil) {

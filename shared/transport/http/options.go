@@ -279,7 +279,7 @@ func (r *reader) together(headers map[string]any) {
 	}
 	if (given("user") || given("token") || given("token_url") || own || secretIn(headers)) &&
 		!s.insecure && !loopback(s.base.Hostname()) {
-		r.Bad("url", "write it with https://, or say `insecure: true`",
+		r.Bad("url", "write it with https://, or set `insecure: true`",
 			"credentials would go over the network in the open")
 	}
 }
@@ -299,7 +299,7 @@ func (r *reader) oauth() {
 	}
 	if u, err := url.Parse(r.out.tokenURL); err == nil && u.Scheme == "http" && !r.out.insecure &&
 		!loopback(u.Hostname()) {
-		r.Bad("token_url", "write it with https://, or say `insecure: true`",
+		r.Bad("token_url", "write it with https://, or set `insecure: true`",
 			"credentials would go over the network in the open")
 	}
 }

@@ -88,7 +88,7 @@ func read(given map[string]any) (*settings, *options.Reader) {
 	}
 	for _, name := range []string{"ca", "certificate"} {
 		if r.Given(name) && s.tls == tlsNone {
-			r.Bad(name, "leave it out, or say `tls: full`", "%s is of no use without TLS", name)
+			r.Bad(name, "remove it, or set `tls: full`", "%s is of no use without TLS", name)
 		}
 	}
 	if _, err := s.tlsConfig(); err != nil {

@@ -96,7 +96,7 @@ func Open(ctx context.Context, s Starter, c Config) (*Conn, error) {
 	return nil, provider.Errorf(provider.Terminal, "%w",
 		fault.New(fault.Denied, "start on the machine",
 			"the program was uploaded, and cannot be run from where it is").
-			WithHint("is the file system mounted noexec? say `directory: PATH` for another place"))
+			WithHint("is the file system mounted noexec? set `directory: PATH` to another place"))
 }
 
 // start runs the installed program, or the script that looks for the uploaded one. It returns the
@@ -267,5 +267,5 @@ func (s *started) line(ctx context.Context) (string, error) {
 	}
 	return "", fault.New(fault.Damaged, "start on the machine",
 		"it prints a lot before the program starts").
-		WithHint("let the login of the user print nothing")
+		WithHint("remove output from the login scripts of the user")
 }

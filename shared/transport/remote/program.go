@@ -228,7 +228,7 @@ func uploadScript(p program, dir string, gzip bool, mine string) string {
 		`rm -f "$t"; true > "$t" || exit 73; exec 3<&0; echo "southbound-remote ready"; ` + unpack +
 		` <&3 > "$t" & c=$!; wait $c || exit 74; c=; sum "$t" "$h"; ` +
 		fmt.Sprintf(
-			`if [ "$s" != "$h" ] || [ "$(($(wc -c < "$t")))" != %d ]; then echo "what arrived is not what was sent" >&2; exit 74; fi; `, p.size) +
+			`if [ "$s" != "$h" ] || [ "$(($(wc -c < "$t")))" != %d ]; then echo "the received program differs from the sent one" >&2; exit 74; fi; `, p.size) +
 		`chmod 700 "$t" && sync "$t" 2>/dev/null; mv -f "$t" "$d/southbound-$h" || exit 74; ` +
 		`find "$d" -type f -name "southbound-*" -mtime +30 -exec rm -f {} + 2>/dev/null; ` +
 		`echo "southbound-remote uploaded"`

@@ -39,8 +39,8 @@ func (s *started) why(ctx context.Context, err error) error {
 
 const (
 	startOp   = "start on the machine"
-	hintPlace = "say `directory: PATH` for another place for the program, or install it there " +
-		"and say `program: PATH`"
+	hintPlace = "set `directory: PATH` to another place for the program, or install it there " +
+		"and set `program: PATH`"
 )
 
 // failed returns why a command failed, from its exit code, and its output on standard error and
@@ -70,14 +70,14 @@ func failed(code int, stderr, printed string, err error) error {
 		return fault.New(fault.Unavailable, startOp, "the connection was cut")
 	case contains("No space left", "quota exceeded"):
 		return fail(provider.Retryable, fault.Full,
-			"make room there, or say `directory: PATH` for another place for the program")
+			"free space there, or set `directory: PATH` to another place for the program")
 	case contains("sudo:") && contains("must have a tty", "no tty present and no askpass"):
 		return fail(provider.Terminal, fault.Denied,
 			"there is no terminal: add `Defaults:USER !requiretty` to the rules of sudo there, "+
-				"and let the user become the other one without a password, or set sudo_password")
+				"and permit sudo to the other user without a password, or set sudo_password")
 	case contains("sudo:", "sudo: command not found"):
 		return fail(provider.Terminal, fault.Denied,
-			"let the user become the other one by sudo without a password, or set sudo_password")
+			"permit sudo to the other user without a password, or set sudo_password")
 	case contains("Exec format error", "cannot execute binary file"):
 		return fail(provider.Terminal, fault.Unsupported,
 			"the program is not built for that machine")
@@ -97,10 +97,10 @@ func failed(code int, stderr, printed string, err error) error {
 		return fail(provider.Terminal, fault.Denied,
 			fmt.Sprintf(
 				"the login of the user runs no commands (exit code %d): it needs a shell, and a "+
-					"server that lets it run commands", code))
+					"server that permits commands", code))
 	}
 	return fail(provider.Retryable, fault.Unavailable,
-		"try the same by hand: ssh, and then what failed")
+		"run the same by hand: ssh, then the command that failed")
 }
 
 // unknown returns the error that no program fits a machine, from its names in uname.
@@ -108,7 +108,7 @@ func (c *Config) unknown(machine string) error {
 	name, build := "southbound-OS-ARCH", "one that is built for it"
 	if goos, arch := platform(machine); goos != "" {
 		name = "southbound-" + goos + "-" + arch
-		build = fmt.Sprintf("what `GOOS=%s GOARCH=%s CGO_ENABLED=0 go build` makes", goos, arch)
+		build = fmt.Sprintf("the output of `GOOS=%s GOARCH=%s CGO_ENABLED=0 go build`", goos, arch)
 	}
 	where := "the directory that SOUTHBOUND_PROGRAMS names"
 	if c.Programs != nil && c.Programs.Dir != "" {
@@ -117,7 +117,7 @@ func (c *Config) unknown(machine string) error {
 	return provider.Errorf(provider.Terminal, "%w",
 		fault.New(fault.Unsupported, startOp, "there is no program for %q: %s is missing", machine,
 			name).
-			WithHint("put %s, named %s, into %s; or install it on the machine and say `program: "+
+			WithHint("put %s, named %s, into %s; or install it on the machine and set `program: "+
 				"PATH`",
 				build, name, where))
 }

@@ -133,14 +133,14 @@ func (h *hop) loginError(
 		return terminal(fault.Denied,
 			"name the right key by key_file; where ssh-agent holds it, key_file may be its "+
 				"public half",
-			"the machine does not let %q in: it was shown too many keys", name)
+			"the machine rejected %q: too many keys were offered", name)
 	case ctx.Err() != nil:
 		return fault.New(fault.Unavailable, op, "no answer within the time given")
 	case strings.Contains(text, "unable to authenticate"), strings.Contains(text, askedNothing):
 		return terminal(fault.Denied,
-			"see user, key_file, key, password and agent; `ssh -v` from here shows what the "+
-				"machine takes",
-			"the machine does not let %q in: %s", name, seen.refusal(text))
+			"see user, key_file, key, password and agent; `ssh -v` from here shows the methods that the "+
+				"machine accepts",
+			"the machine rejected %q: %s", name, seen.refusal(text))
 	case strings.Contains(text, "no common algorithm"):
 		return terminal(fault.Unsupported, "update the ssh server there", "%s", text)
 	}

@@ -44,6 +44,6 @@ func refuse() error {
 	return provider.Errorf(provider.Terminal, "%w",
 		fault.New(fault.Unsupported, "connect",
 			"a function has no files, no ssh-agent and no known hosts").
-			WithHint("say user, host_key, and key or password as a secret of ssm: or "+
+			WithHint("set user, host_key, and key or password as a secret of ssm: or "+
 				"secretsmanager:; or serve the agent with `southbound agent run NAME`"))
 }

@@ -151,7 +151,7 @@ func (h *hop) signer(
 		if s := held.find(locked.PublicKey, public); s != nil {
 			return s, nil
 		}
-		return nil, fail("the key is encrypted", "add passphrase, or let ssh-agent hold the key")
+		return nil, fail("the key is encrypted", "add passphrase, or load the key into ssh-agent")
 	case errors.As(err, &locked):
 		if s, err = ssh.ParsePrivateKeyWithPassphrase(text, []byte(h.passphrase)); err != nil {
 			return nil, fail("the passphrase does not open the key", "see passphrase")

@@ -104,7 +104,7 @@ func TestKeys(t *testing.T) {
 		{"a certificate as text", "", s.Options("key_file", nil, "key", certified.Private,
 			"certificate", string(certificate)), ""},
 		{"the key without its certificate", "",
-			s.Options("key_file", nil, "key", certified.Private), "does not let"},
+			s.Options("key_file", nil, "key", certified.Private), "rejected"},
 		{"a certificate of another key", "", s.Options("certificate", string(certificate)),
 			"of another key"},
 	} {

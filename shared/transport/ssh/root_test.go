@@ -32,7 +32,7 @@ func TestSudo(t *testing.T) {
 		}
 	}
 	refused(s.Options("key_file", nil, "password", "wrong"),
-		fmt.Sprintf("the machine does not let %q in: it refuses the password", s.Login))
+		fmt.Sprintf("the machine rejected %q: it refuses the password", s.Login))
 	refused(s.Options("sudo", true, "directory", dir), "sudo")
 	if os.Getuid() != 0 {
 		return

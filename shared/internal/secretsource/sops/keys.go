@@ -89,7 +89,7 @@ func (k identities) dataKey(of []recipient) ([]byte, error) {
 	}
 	return nil, fault.New(fault.Denied, "", "the key of %s is none of those that open it: it is "+
 		"encrypted for %s", strings.Join(k.from, " and "), strings.Join(names, ", ")).
-		WithHint("set %s or %s to the key of one of them, or let one of their owners add yours: "+
+		WithHint("set %s or %s to the key of one of them, or ask an owner of a key to add yours: "+
 			"sops rotate --in-place --add-age RECIPIENT FILE", keyVariable, fileVariable)
 }
 

@@ -53,7 +53,7 @@ func parse(f format, text string) ([]branch, error) {
 // unreadable does not cite the parser, whose errors may contain values.
 func unreadable(what string) error {
 	return fault.New(fault.Invalid, "", "it is not a valid %s", what).
-		WithHint("name a file that sops has encrypted; the end of its name tells its format")
+		WithHint("name a file that sops has encrypted, with the extension of its format")
 }
 
 func parseJSON(d *json.Decoder, depth int) (any, error) {

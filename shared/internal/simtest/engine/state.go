@@ -113,7 +113,7 @@ func (s *State) KeptIDs(_ context.Context, env string) ([]resource.ID, error) {
 }
 
 func envConflict() error {
-	return fault.New(fault.Conflict, "write environment", "it was changed by somebody else")
+	return fault.New(fault.Conflict, "write environment", "another process has changed it")
 }
 
 // put writes an environment. The caller has compared the revision.

@@ -172,8 +172,8 @@ func (p reader) standard() {
 	}
 	s.types["Entity"] = base
 	docs := map[string]string{
-		"requires": "What has to be deployed before this.",
-		"provides": "What is deployed after this.",
+		"requires": "Resources that must be deployed before this one.",
+		"provides": "Resources that are deployed after this one.",
 	}
 	for _, name := range []string{"requires", "provides"} {
 		base.add(&Symbol{

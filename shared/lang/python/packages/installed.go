@@ -33,7 +33,7 @@ func installed(env string) ([]pin, error) {
 		"METADATA"))
 	if len(metas) == 0 {
 		return nil, fault.New(fault.NotFound, doing, "%s: no package is installed there", env).
-			WithHint("install what the project needs: `southbound project install`")
+			WithHint("install the packages of the project: `southbound project install`")
 	}
 	seen := map[pin]bool{}
 	var out []pin
