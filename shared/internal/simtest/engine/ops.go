@@ -233,6 +233,8 @@ type exportBook struct {
 	then    func() // called after the export; may be nil
 	// repeated: the export is repeated although it was carried out.
 	repeated bool
+	// applied: the plan had been applied before the last try, which resolved no references.
+	applied bool
 }
 
 // exportModel starts an export as a pipeline does: it is repeated if it fails.
@@ -255,6 +257,7 @@ func tryExport(r *run, book *exportBook, tries int) {
 		was := fingerprints(r, book.op)
 		x := exportOf(r, book.op)
 		x.Expect, x.Limits = book.expect, book.op.limits
+		book.applied = x.Expect != "" && x.Expect == r.state.read(env).env.Applied
 		out, err := p.engine.Export(taskContext{t}, env, x)
 		var problems diag.Problems
 		switch {
@@ -439,7 +442,7 @@ func checkExported(r *run, t *task, book *exportBook, out deploy.Exported) {
 	switch b := r.books; {
 	case !wasInForce(r, t, out.Version):
 		r.violate("V1", "%s says that version %d is released, and it is not", t.name, out.Version)
-	case b.released.number == out.Version:
+	case b.released.number == out.Version && !book.applied:
 		noteExported(r, t, book.op, c)
 	}
 }
