@@ -153,9 +153,8 @@ func fewOfMany(t *testing.T) (requests, calls int64) {
 	s.restart()
 	documents(t, dir, n, 1, few)
 	requests, calls = s.run(s.serve(), 1, "export", dir, "--wait")
-	// Each call beyond 7 is an answer to --wait more, in two requests. Where the state was in more
-	// than one object before, three functions read a few pieces more.
-	if requests > 60+2*max(calls-7, 0) || calls > 30 {
+	// Each call beyond 7 is an answer to --wait more, in two requests.
+	if requests > 100+2*max(calls-7, 0) || calls > 30 {
 		t.Errorf("%d changed of %d take %d requests in %d calls", few, n, requests, calls)
 	}
 	return requests, calls

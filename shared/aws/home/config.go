@@ -27,7 +27,7 @@ import (
 // function receives them as separate variables.
 type Config struct {
 	Table       string // table of the state
-	Bucket      string // of files and of large pieces of the state
+	Bucket      string // of files and of bodies of the log
 	Prefix      string // prefix of the names of agents' queues
 	DeadLetters string // ARN of the queue of unhandled messages
 	Handler     string // name of the function that serves agents' queues
