@@ -89,8 +89,8 @@ func simulate(t *testing.T, seed uint64, change mutate) string {
 	for len(waiting) > 0 {
 		n := s.rng.IntN(len(waiting))
 		a := waiting[n]
+		s.now = s.now.Add(time.Minute) // no process runs
 		a.resume <- s.fate()
-		s.now = s.now.Add(time.Minute)
 		if now := <-s.ready; now.ended {
 			waiting = slices.Delete(waiting, n, n+1)
 		}
