@@ -49,6 +49,8 @@ func reasons() map[string]string {
 			"sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes", "the same"},
 		{"LogRole/TakeFromItsQueue",
 			"sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes", "the same"},
+		{"LogRole/ReadWhatWasCommitted", "dynamodb:BatchGetItem",
+			"actions that are larger than an item have several parts"},
 		{"LogRole/TellMissingFromForbidden", "s3:ListBucket",
 			"who finds a piece missing that others merged meanwhile looks again"},
 		{"RunnerPolicy/TellMissingFromForbidden", "s3:ListBucket", "the same"},

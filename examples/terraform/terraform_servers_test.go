@@ -232,6 +232,7 @@ func TestPage(t *testing.T) {
 	if install != 1 || last < 0 {
 		t.Fatalf("the page has other blocks: %d, %d", install, last)
 	}
+	download(t, filepath.Join(h.example, "provider"))
 	todo := all[install:last]
 	locked := runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH == lockedBy
 	if !locked {
@@ -244,6 +245,16 @@ func TestPage(t *testing.T) {
 	}
 	h.sameTypes()
 	h.withoutSecrets()
+}
+
+// download fetches the modules of the provider, so that the build of the page does not print it.
+func download(t *testing.T, dir string) {
+	t.Helper()
+	get := exec.CommandContext(t.Context(), "go", "mod", "download")
+	get.Dir = dir
+	if out, err := get.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 }
 
 // sameTypes fails the test if the declarations beside the lock file are not those of the provider.

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -33,15 +34,21 @@ func (s *store) decoded(list []item) ([]state.Row, error) {
 
 // Rows implements state.State.
 func (s *rows) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
-	got, err := s.get(ctx, rowKeys(env, ids)...)
-	if err != nil {
-		return nil, err
+	const some = 2000 // an item takes several times the memory of its row
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	out := make([]state.Row, 0, len(ids))
+	for chunk := range slices.Chunk(ids, some) {
+		got, err := s.get(ctx, rowKeys(env, chunk)...)
+		if err != nil {
+			return nil, err
+		}
+		found, err := s.decoded(slices.Collect(maps.Values(got)))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
 	}
-	list := make([]item, 0, len(got))
-	for _, i := range got {
-		list = append(list, i)
-	}
-	return s.decoded(list)
+	return out, nil
 }
 
 // ScanRows implements state.State.

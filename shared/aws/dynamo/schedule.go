@@ -71,11 +71,12 @@ func (s *rows) scheduleUnder(
 		return out, nil, err
 	}
 	found, dead, err := s.active(ctx, h.env, agents...)
-	for i := range found {
-		if r := &found[i]; selects(r.Lane) && r.Ticket() != 0 {
-			out.Tickets = append(out.Tickets, state.Ticket{ID: r.ID, Lane: r.Lane, N: r.Ticket()})
-			out.rows = append(out.rows, *r)
-		}
+	out.rows = slices.DeleteFunc(found,
+		func(r state.Row) bool { return !selects(r.Lane) || r.Ticket() == 0 })
+	out.Tickets = make([]state.Ticket, len(out.rows))
+	for i := range out.rows {
+		r := &out.rows[i]
+		out.Tickets[i] = state.Ticket{ID: r.ID, Lane: r.Lane, N: r.Ticket()}
 	}
 	return out, dead, err
 }
@@ -243,11 +244,7 @@ func (s *rows) Lane(
 		out.Rows, err = s.laneRows(ctx, env, lane)
 		return out, err
 	}
-	for i := range got.rows {
-		if got.rows[i].Lane == lane {
-			out.Rows = append(out.Rows, got.rows[i])
-		}
-	}
+	out.Rows = slices.DeleteFunc(got.rows, func(r state.Row) bool { return r.Lane != lane })
 	return out, nil
 }
 
