@@ -345,6 +345,13 @@ func TestFaultsNowAndThen(t *testing.T) {
 			Lanes: 1})
 	}
 	s.export(m)
+	var notices []state.Notice // the first notice of an agent makes its queue
+	for i := range agents {
+		notices = append(notices, state.Notice{Lane: fmt.Sprintf("web%d/0", i)})
+	}
+	if err := s.admin.Notifier.Notify(t.Context(), "prod", notices); err != nil {
+		t.Fatal(err)
+	}
 	faulty := awstest.Config(server.URL(server.MiniStack),
 		&awstest.Faults{Decide: awstest.NowAndThen(10)})
 	s.hidden, s.wait = 60, 1 // a message whose answer was lost is hidden for the former
