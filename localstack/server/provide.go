@@ -59,7 +59,8 @@ func aptGet(ctx context.Context, packages ...string) error {
 		return err
 	}
 	return run(ctx, "/", "env",
-		append([]string{"DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "-qq",
+		append([]string{"DEBIAN_FRONTEND=noninteractive", "apt-get",
+			"-o", "DPkg::Lock::Timeout=600", "install", "-y", "-qq",
 			"--no-install-recommends"}, packages...)...)
 }
 

@@ -81,7 +81,8 @@ func program(t testing.TB) string {
 				return path
 			}
 		}
-		out, err := exec.CommandContext(t.Context(), "apt-get", "install", "-y", "chromium").
+		out, err := exec.CommandContext(t.Context(), "apt-get",
+			"-o", "DPkg::Lock::Timeout=600", "install", "-y", "chromium").
 			CombinedOutput()
 		if err != nil {
 			t.Fatalf("there is no chromium, and it cannot be installed (%v); install it, or name it "+
