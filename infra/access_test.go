@@ -286,7 +286,7 @@ func TestLogRole(t *testing.T) {
 			}
 		}
 	}
-	if writes != 2 {
-		t.Errorf("%d actions that write items were looked at, want 2", writes)
+	if writes != 1 {
+		t.Errorf("%d actions that write items were looked at, want 1", writes)
 	}
 }
