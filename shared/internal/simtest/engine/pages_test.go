@@ -77,9 +77,6 @@ func TestPages(t *testing.T) {
 // TestPagesMutants pins that wrong pages are found.
 func TestPagesMutants(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it runs the seeds of many campaigns")
-	}
 	last := func(pages []state.Commit) *state.Commit { return &pages[len(pages)-1] }
 	for _, c := range []struct {
 		name, why string
