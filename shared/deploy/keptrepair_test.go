@@ -169,25 +169,26 @@ func TestImportKeptOfAPurgedResource(t *testing.T) {
 	}
 }
 
-// takesLane calls meanwhile before the first lease of a lane is taken.
-type takesLane struct {
+// preceded calls a function before the first lease of a key is taken.
+type preceded struct {
 	state.State
-	meanwhile func()
+	key string
+	by  func()
 }
 
 // Acquire implements state.State.
-func (s *takesLane) Acquire(
+func (s *preceded) Acquire(
 	ctx context.Context, env, key, holder string, now, until time.Time,
 ) (state.Lease, error) {
-	if f := s.meanwhile; f != nil && key != state.PlanKey {
-		s.meanwhile = nil
+	if f := s.by; f != nil && key == s.key {
+		s.by = nil
 		f()
 	}
 	return s.State.Acquire(ctx, env, key, holder, now, until)
 }
 
 // TestImportKeptOfAMovedResource pins that no state is stored under the lease of a lane that the
-// resource leaves before this lease is taken: the worker of its new lane may run it meanwhile.
+// resource leaves before this lease is taken: the worker of its new lane may be running it.
 func TestImportKeptOfAMovedResource(t *testing.T) {
 	t.Parallel()
 	r, _ := keptRig(t)
@@ -204,7 +205,8 @@ func TestImportKeptOfAMovedResource(t *testing.T) {
 	r.drain()
 	before := must(r.e.Kept(t.Context(), "e", one.ID))(t)
 	config := r.e.Config
-	config.State = &takesLane{r.home, func() { r.export(deploy.Export{Model: withLanes(1)}) }}
+	config.State = &preceded{r.home, state.LaneOf(one.ID, "a", 3),
+		func() { r.export(deploy.Export{Model: withLanes(1)}) }}
 	_, _, err := deploy.New(config).ImportKept(t.Context(), "e", one.ID, before.Sealed, "")
 	if now := must(r.e.Kept(t.Context(), "e", one.ID))(t); !fault.Is(err, fault.Busy) ||
 		now.Revision != before.Revision {
@@ -214,23 +216,6 @@ func TestImportKeptOfAMovedResource(t *testing.T) {
 	if _, changed, err := r.e.ImportKept(t.Context(), "e", one.ID, before.Sealed, ""); err != nil || !changed {
 		t.Errorf("in its new lane: %t, %v", changed, err)
 	}
-}
-
-// takesPlan calls meanwhile before the first lease of a planner is taken.
-type takesPlan struct {
-	state.State
-	meanwhile func()
-}
-
-// Acquire implements state.State.
-func (s *takesPlan) Acquire(
-	ctx context.Context, env, key, holder string, now, until time.Time,
-) (state.Lease, error) {
-	if f := s.meanwhile; f != nil && key == state.PlanKey {
-		s.meanwhile = nil
-		f()
-	}
-	return s.State.Acquire(ctx, env, key, holder, now, until)
 }
 
 // TestImportKeptOfALeavingResource pins that an import keeps the worker away that purges the resource. A
@@ -250,7 +235,7 @@ func TestImportKeptOfALeavingResource(t *testing.T) {
 	m.Agents = []resource.Agent{{Name: "a", Transport: "local", Lanes: 3}}
 	r.export(deploy.Export{Model: m})
 	config := r.e.Config
-	config.State = &takesPlan{r.home, func() {
+	config.State = &preceded{r.home, state.PlanKey, func() {
 		now := r.clock.Now()
 		if _, err := r.home.Acquire(t.Context(), "e", "a/0", "a worker", now,
 			now.Add(time.Hour)); !fault.Is(err, fault.Busy) {

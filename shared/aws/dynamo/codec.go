@@ -42,6 +42,17 @@ func (s *store) setJSON(i item, v any) (item, error) {
 	return s.setBody(i, raw), nil
 }
 
+// readAll decodes the contents of items.
+func readAll[T any](s *store, items []item) ([]T, error) {
+	out := make([]T, len(items))
+	for n, i := range items {
+		if err := s.readJSON(i, &out[n]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // readJSON decodes the content of an item. Without an item it leaves the value as it is.
 func (s *store) readJSON(i item, v any) error {
 	if i == nil {

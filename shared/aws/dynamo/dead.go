@@ -15,7 +15,7 @@ type liveIndex struct {
 	agents map[leaseKey][]indexed // by environment and agent; guarded by mu
 }
 
-// read replaces what is known of an agent.
+// read replaces the known index items of an agent.
 func (x *liveIndex) read(env, agent string, items []indexed) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

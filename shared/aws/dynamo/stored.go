@@ -17,11 +17,9 @@ func (s *rows) Outbox(ctx context.Context, env string, limit int) ([]state.Outbo
 	if err != nil {
 		return nil, err
 	}
-	out := make([]state.Outbox, len(list))
-	for n, i := range list {
-		if err := s.readJSON(i, &out[n]); err != nil {
-			return nil, err
-		}
+	out, err := readAll[state.Outbox](s.store, list)
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(out, func(a, b state.Outbox) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
@@ -97,11 +95,9 @@ func (s *versions) Versions(
 	if err != nil {
 		return nil, err
 	}
-	out := make([]state.Version, len(list))
-	for n, i := range list {
-		if err := s.readJSON(i, &out[n]); err != nil {
-			return nil, err
-		}
+	out, err := readAll[state.Version](s.store, list)
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(out, func(a, b state.Version) int { return a.Number - b.Number })
 	return out, nil

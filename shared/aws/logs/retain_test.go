@@ -142,7 +142,7 @@ func noise(n int) string {
 	return string(out)
 }
 
-// TestLoggedItemsGo pins that no item of actions is left of what is logged.
+// TestLoggedItemsGo pins that no item of logged actions is left.
 func TestLoggedItemsGo(t *testing.T) {
 	t.Parallel()
 	const rounds = 20

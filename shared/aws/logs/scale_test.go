@@ -162,7 +162,7 @@ func TestCostOfLogging(t *testing.T) {
 				t.Errorf("%d requests, %d writes, %d PUTs, %.0f WCU and %.0f RCU, want at most "+
 					"%+v\n%s", sum.Calls, wrote, put, sum.WCU, sum.RCU, c, counts)
 			}
-			// The same messages once more cost a read of the lane, and one of the planners.
+			// The same messages again cost a read of the lane, and one of the planners.
 			if failed := w.process().Take(t.Context(), notice(notices...)); len(failed) > 0 {
 				t.Fatalf("failed: %+v", failed)
 			}

@@ -409,8 +409,8 @@ func (r *read) checkSchedule(during []moment) string {
 	return ""
 }
 
-// TestSeeds pins that the counters, the index and the timers are right after each write, and reads
-// right for a moment, whatever happens to requests and in whatever order they come.
+// TestSeeds pins that the counters, the index and the timers are right after each write, and that
+// each read is right for some moment, with any fate and any order of requests.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(200)
