@@ -73,9 +73,9 @@ func (e *Engine) Forget(ctx context.Context, env string, id resource.ID) ([]reso
 	return e.planner().Forget(ctx, env, id)
 }
 
-// TakeTurn records the caller's exporter token; see Export.Turn.
-func (e *Engine) TakeTurn(ctx context.Context, env, turn string) error {
-	return e.planner().TakeTurn(ctx, env, turn)
+// LockExports records the caller's exporter token; see Export.Turn.
+func (e *Engine) LockExports(ctx context.Context, env, turn string) error {
+	return e.planner().LockExports(ctx, env, turn)
 }
 
 // ForgetPurged removes the state of those resources in ids that left the model after a purge, and

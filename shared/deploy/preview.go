@@ -180,7 +180,7 @@ func (d *dryRunner) read(
 			// Until another object is removed, a handler would find that object. A handler cannot
 			// compare with values that are not known.
 			blocked[w.ID] = w.Action == "undefined" || w.Failed || now.Undefined() ||
-				s.GetsRoom(w.ID)
+				s.WaitsForRemoval(w.ID)
 		}
 	}
 	err := d.compare(

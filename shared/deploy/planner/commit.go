@@ -117,22 +117,22 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 		}
 	}
 	p.reset()
-	p.untold.add(rows, conflicts)
+	p.pendingNotices.add(rows, conflicts)
 	if p.env.Releasing == 0 {
-		p.notifyPlanned(ctx, p.untold.rows, p.untold.conflicts)
-		p.untold = untold{}
+		p.notifyPlanned(ctx, p.pendingNotices.rows, p.pendingNotices.conflicts)
+		p.pendingNotices = pendingNotices{}
 	}
 	return nil
 }
 
-// untold holds rows that were written without notices, since a release that is under way holds
-// these back.
-type untold struct {
+// pendingNotices holds rows that were written without notices, since a release that is under way
+// holds these back.
+type pendingNotices struct {
 	rows      []state.Row
 	conflicts bool // another writer had changed some of them
 }
 
-func (u *untold) add(rows []state.Row, conflicts bool) {
+func (u *pendingNotices) add(rows []state.Row, conflicts bool) {
 	u.conflicts = u.conflicts || conflicts
 	if len(u.rows) == 0 {
 		u.rows = rows // there may be very many

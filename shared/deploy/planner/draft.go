@@ -34,8 +34,9 @@ type Draft struct {
 // an export are. A row is scheduled if its generation is greater than that of its last run.
 const draftFence = math.MaxInt64 >> 20
 
-// GetsRoom reports whether a leaving resource has to be gone before a resource can be as wanted.
-func (d *Draft) GetsRoom(id resource.ID) bool {
+// WaitsForRemoval reports whether a leaving resource has to be gone before a resource can be as
+// wanted.
+func (d *Draft) WaitsForRemoval(id resource.ID) bool {
 	g := d.Graph
 	n := g.Node(id)
 	return n >= 0 && !g.Removing[n] && slices.ContainsFunc(g.Requires(n), func(q int32) bool {
@@ -65,7 +66,7 @@ func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) 
 	if err := pl.checkSecrets(ctx, env, x, true); err != nil {
 		return nil, err
 	}
-	p.mending = !pl.Intact(ctx, stored)
+	p.repair = !pl.Intact(ctx, stored)
 	of := &exporting{planning: p, all: true}
 	next, err := of.next(ctx, x)
 	if err = cmp.Or(err, pl.Checker.Err()); err != nil {
@@ -95,8 +96,8 @@ func (pl *Planner) Check(ctx context.Context, env string, x Export) error {
 	if err := pl.checkSecrets(ctx, env, x, true); err != nil {
 		return err
 	}
-	look := func(mending bool) error {
-		p := &planning{pl: pl, env: stored, was: stored, dry: true, mending: mending}
+	look := func(repair bool) error {
+		p := &planning{pl: pl, env: stored, was: stored, dry: true, repair: repair}
 		p.reset()
 		_, err := (&exporting{planning: p, check: true}).next(ctx, x)
 		return cmp.Or(err, pl.Checker.Err())
@@ -104,7 +105,7 @@ func (pl *Planner) Check(ctx context.Context, env string, x Export) error {
 	// The first try may miss lost data that it does not read: such data does not concern the
 	// export.
 	if err = look(false); state.Unreadable(err) {
-		if _, err = pl.mustMend(ctx, env); err == nil {
+		if _, err = pl.needsRepair(ctx, env); err == nil {
 			err = look(true)
 		}
 	}

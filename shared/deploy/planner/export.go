@@ -58,7 +58,7 @@ type Export struct {
 	// Expect, when not empty, is the State of a preview. If the export would do anything other than
 	// that preview shows, it is Refused and nothing is done.
 	Expect string
-	// Turn, when not empty, is the token that the caller recorded by TakeTurn. If another worker
+	// Turn, when not empty, is the token that the caller recorded by LockExports. If another worker
 	// has recorded its token since, the export is a Conflict, and nothing is done.
 	Turn string
 	// Limits, when not nil, bounds the number of resources that may leave. An export that exceeds
@@ -115,17 +115,17 @@ func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, 
 	if err != nil {
 		return out, err
 	}
-	store := func(mending bool) error {
-		return pl.planMending(ctx, env, mending, func(p *planning) (err error) {
+	store := func(repair bool) error {
+		return pl.planUnderLease(ctx, env, repair, func(p *planning) (err error) {
 			out, err = (&exporting{planning: p}).export(ctx, x)
 			return err
 		})
 	}
-	mending, err := pl.mustMend(ctx, env)
+	repair, err := pl.needsRepair(ctx, env)
 	if err != nil {
 		return out, err
 	}
-	if err = store(mending); state.Unreadable(err) && !mending {
+	if err = store(repair); state.Unreadable(err) && !repair {
 		x.Model.Fingerprint = "" // its parameters have been replaced by values by now
 		err = store(true)
 	}
@@ -133,10 +133,10 @@ func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, 
 	return out, err
 }
 
-// TakeTurn records the token of the only worker that may export with a Turn from now on; see
+// LockExports records the token of the only worker that may export with a Turn from now on; see
 // Export.Turn. A worker that takes the turn before it reads its tasks knows that no other worker
 // exports an older reading of them afterwards.
-func (pl *Planner) TakeTurn(ctx context.Context, env, turn string) error {
+func (pl *Planner) LockExports(ctx context.Context, env, turn string) error {
 	return pl.plan(ctx, env, func(p *planning) error {
 		p.env.Turn = turn
 		return p.commit(ctx, scheduleStays)

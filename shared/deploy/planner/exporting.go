@@ -44,12 +44,12 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 		return next{}, err
 	}
 	if x.Since != nil {
-		return p.nextSince(ctx, x, last)
+		return p.applyIncrement(ctx, x, last)
 	}
 	if err := p.checkOwned(ctx, x); err != nil {
 		return next{}, err
 	}
-	if n, err := p.nextOfSets(ctx, x, last); !errors.Is(err, ErrWhole) {
+	if n, err := p.applySets(ctx, x, last); !errors.Is(err, ErrWhole) {
 		return n, err
 	}
 	if p.dry || x.Expect != "" || x.Limits != nil { // it may be exported again
@@ -77,7 +77,7 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 		v.Chunks = append(v.Chunks, b.Hash)
 	}
 	fresh := last.Number == 0 || v.Digest != last.Digest ||
-		p.mending && !slices.Equal(v.Chunks, last.Chunks)
+		p.repair && !slices.Equal(v.Chunks, last.Chunks)
 	if !fresh {
 		v = last
 	}
@@ -159,7 +159,7 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 // exported or released since. The plan did not show the effects of values that were forgotten since,
 // such as facts of a resource that it purged.
 func (p *exporting) isCarriedOut(x Export, n next) bool {
-	return x.Expect != "" && x.Expect == p.was.Applied && !n.fresh && !p.mending &&
+	return x.Expect != "" && x.Expect == p.was.Applied && !n.fresh && !p.repair &&
 		p.was.Released == n.version.Number
 }
 
@@ -273,8 +273,8 @@ func (p *exporting) storeVersion(ctx context.Context, next next) error {
 		}
 		blobs = slices.Concat(blobs, places)
 	}
-	if p.mending {
-		if err := p.storeAgain(ctx, blobs); err != nil {
+	if p.repair {
+		if err := p.restoreFiles(ctx, blobs); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ func (pl *Planner) Forget(ctx context.Context, env string, id resource.ID) ([]re
 			return nil, fault.New(fault.NotFound, "forget", "there is no resource %s", id).
 				WithHint("`southbound resources` lists them")
 		case !row.Orphaned && !row.Removing:
-			return nil, wanted(string(id))
+			return nil, errInForce(string(id))
 		}
 		p.apply(row, step.Forgotten{})
 		return []resource.ID{id}, nil
@@ -89,7 +89,7 @@ func (pl *Planner) ForgetAgent(ctx context.Context, env, name string) ([]resourc
 			return nil, err
 		}
 		if slices.ContainsFunc(v.Agents, func(a resource.Agent) bool { return a.Name == name }) {
-			return nil, wanted(fmt.Sprintf("the agent %q", name))
+			return nil, errInForce(fmt.Sprintf("the agent %q", name))
 		}
 		var ids []resource.ID
 		if err := p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {
@@ -97,7 +97,7 @@ func (pl *Planner) ForgetAgent(ctx context.Context, env, name string) ([]resourc
 				return nil
 			}
 			if !row.Orphaned && !row.Removing {
-				return wanted(string(row.ID))
+				return errInForce(string(row.ID))
 			}
 			p.apply(row, step.Forgotten{})
 			ids = append(ids, row.ID)
@@ -135,8 +135,8 @@ func noAgent(ctx context.Context, p *planning, name string) error {
 	return fault.New(fault.NotFound, "forget", "there is no agent %q", name).WithHint("%s", hint)
 }
 
-// wanted returns the error for an attempt to forget a resource or an agent in force.
-func wanted(what string) error {
+// errInForce returns the error for an attempt to forget a resource or an agent in force.
+func errInForce(what string) error {
 	return fault.New(fault.Conflict, "forget", "%s is in the version in force", what).
 		WithHint("leave it out of the documents and export them; `southbound pause AGENT` stops " +
 			"work on an agent")

@@ -71,7 +71,7 @@ func (r *releaser) buildGraph(ctx context.Context) (*version.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	return version.NewGraph(r.p.pl.makeRoom(nodesOf(resources, r.lanes), resources,
+	return version.NewGraph(r.p.pl.withRemovals(nodesOf(resources, r.lanes), resources,
 		r.p.moves.without(removing), rows, model.TargetsOf(r.v.Agents, true))), nil
 }
 
@@ -161,7 +161,7 @@ func (r *releaser) editNodes(
 			gone = append(gone, id)
 		}
 	}
-	for _, n := range r.p.pl.makeRoom(nodesOf(r.delta.put, r.lanes), r.delta.put, leaving, rows,
+	for _, n := range r.p.pl.withRemovals(nodesOf(r.delta.put, r.lanes), r.delta.put, leaving, rows,
 		model.TargetsOf(r.v.Agents, true)) {
 		if !hasSameNode(old, &n) {
 			put, r.edited = append(put, n), append(r.edited, n.ID)

@@ -54,7 +54,7 @@ type followUp struct{ *planning }
 func (p *followUp) plan(ctx context.Context, entries []state.Outbox) error {
 	damaged := func(entry state.Outbox) bool { return entry.Kind == state.OutboxDamaged }
 	if slices.ContainsFunc(entries, damaged) {
-		if err := mendRows(ctx, p.planning); err != nil {
+		if err := restoreRows(ctx, p.planning); err != nil {
 			return err
 		}
 	}

@@ -75,15 +75,15 @@ type planning struct {
 	add     []state.Outbox // outbox entries that follow from the plan
 	drop    []string       // outbox entries that are done by the plan
 	store   writes
-	// mending means that stored data may be lost, so that all of it is compared. rebuilt replaces a
+	// repair means that stored data may be lost, so that all of it is compared. rowGraph replaces a
 	// graph that is lost.
-	mending bool
-	rebuilt *version.Graph
+	repair   bool
+	rowGraph *version.Graph
 	// counts is the number of rows by status: only a planner makes rows undefined or blocked. nil:
 	// not read yet.
-	counts map[state.Status]int
-	untold untold
-	held   map[string]bool // lanes with rows that an interrupted release holds back
+	counts         map[state.Status]int
+	pendingNotices pendingNotices
+	held           map[string]bool // lanes with rows that an interrupted release holds back
 }
 
 // changes are the planned changes of rows.
@@ -125,15 +125,15 @@ const planLease = 60 * time.Second
 
 // plan runs f as the only planner of env. It first finishes a release that a crash interrupted.
 func (pl *Planner) plan(ctx context.Context, env string, f func(p *planning) error) error {
-	return pl.planMending(ctx, env, false, f)
+	return pl.planUnderLease(ctx, env, false, f)
 }
 
-// planMending is plan for an f that may restore lost data. If mending is set, a release that cannot
+// planUnderLease is plan for an f that may restore lost data. If repair is set, a release that cannot
 // be finished because of lost data is not an error.
-func (pl *Planner) planMending(
+func (pl *Planner) planUnderLease(
 	ctx context.Context,
 	env string,
-	mending bool,
+	repair bool,
 	f func(p *planning) error,
 ) error {
 	pl = pl.in(ctx)
@@ -151,11 +151,11 @@ func (pl *Planner) planMending(
 	p.reset()
 	if stored.Releasing != 0 {
 		if err := resumeRelease(ctx, p); err != nil &&
-			!(mending && state.Unreadable(err)) {
+			!(repair && state.Unreadable(err)) {
 			return fault.Wrap(fault.Unknown, "finish interrupted release", err)
 		}
 	}
-	p.mending = mending
+	p.repair = repair
 	return f(p)
 }
 

@@ -20,7 +20,7 @@ func release(ctx context.Context, p *planning, n next) (released, error) {
 	switch {
 	case n.delta != nil:
 		return releaseDelta(ctx, p, n)
-	case p.mending || p.env.Releasing != 0:
+	case p.repair || p.env.Releasing != 0:
 		return releaseWhole(ctx, p, n.version, n.entries)
 	}
 	lost, err := lostValues(ctx, p, slices.DeleteFunc(slices.Clone(n.entries),
@@ -185,7 +185,7 @@ func releaseWhole(
 // since workers read it by that name. A crash in between leaves an unreferenced file.
 func (p *planning) storeGraph(ctx context.Context) error {
 	name, file := p.graph.Stored()
-	if (name != p.env.Graph || p.mending) && !p.dry {
+	if (name != p.env.Graph || p.repair) && !p.dry {
 		if err := p.pl.putFiles(ctx, []state.Blob{file}); err != nil {
 			return err
 		}

@@ -29,9 +29,9 @@ type releaser struct {
 	// with a delta: the resources whose requirements in the graph may have changed
 	edited []resource.ID
 	wave   waveProgress
-	// resources that may owe a reload for new requirements: see tied
-	owes     map[resource.ID]bool
-	released released
+	// resources that may owe a reload for new requirements: see findNewReceivers
+	owesReload map[resource.ID]bool
+	released   released
 }
 
 // difference is the version to release, and the entries that may differ from the version in force.
@@ -79,7 +79,7 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 	if err := r.resolveValues(ctx); err != nil {
 		return released{}, err
 	}
-	if err := r.tied(ctx); err != nil {
+	if err := r.findNewReceivers(ctx); err != nil {
 		return released{}, err
 	}
 	graph, err := r.graph(ctx)
@@ -93,7 +93,7 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 		}
 	}
 	r.remove(graph)
-	if err := r.stranded(ctx); err != nil {
+	if err := r.checkPurges(ctx); err != nil {
 		return released{}, err
 	}
 	old, err := p.inForce(ctx)
@@ -194,7 +194,7 @@ func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool)
 	r.p.whole[en.ID] = true
 	r.p.set(row, func(row *state.Row) bool {
 		e := step.Released{Version: r.v.Number, Hash: en.Hash, Body: en.Body, Missing: missing,
-			Problem: r.misfits[en.ID], Lane: lane, Owes: r.owes[row.ID], From: r.p.moves.from[en.ID]}
+			Problem: r.misfits[en.ID], Lane: lane, Owes: r.owesReload[row.ID], From: r.p.moves.from[en.ID]}
 		if e.From == nil {
 			e.Checked = r.wave.reached(row)
 		}

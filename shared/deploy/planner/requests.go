@@ -34,7 +34,7 @@ func (pl *Planner) Deploy(ctx context.Context, env string, req Request) (int, er
 			return err
 		}
 		if req.RetryFailed && req.Filter.ID != "" {
-			if err := decided(ctx, p, req.Filter); err != nil {
+			if err := recordDecision(ctx, p, req.Filter); err != nil {
 				return err
 			}
 		}
@@ -45,10 +45,10 @@ func (pl *Planner) Deploy(ctx context.Context, env string, req Request) (int, er
 	return n, err
 }
 
-// decided treats a request for one resource as a person's decision that its create, whose outcome
-// is unknown, may begin again. A glob is no such decision, since the person has not checked all
+// recordDecision treats a request for one resource as a person's decision that its create, whose
+// outcome is unknown, may begin again. A glob is no such decision, since the person has not checked all
 // resources that it may match.
-func decided(ctx context.Context, p *planning, f state.Filter) error {
+func recordDecision(ctx context.Context, p *planning, f state.Filter) error {
 	id := resource.ID(f.ID)
 	rows, err := p.load(ctx, []resource.ID{id})
 	if r := rows[id]; r != nil && f.Match(r) {

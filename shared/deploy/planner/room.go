@@ -9,14 +9,14 @@ import (
 	"southbound/shared/resource"
 )
 
-// makeRoom returns the nodes of a graph: the resources of a version, and resources that left the
+// withRemovals returns the nodes of a graph: the resources of a version, and resources that left the
 // model and are being removed. If a resource manages the same thing as a leaving resource, it waits
 // until the leaving one is gone. An example is a directory at the path of a file.
 //
 // A leaving resource waits for all resources that required it. If such a resource stays and now
 // requires the successor, the leaving resource would wait for itself. Then the leaving resource
 // goes first.
-func (pl *Config) makeRoom(
+func (pl *Config) withRemovals(
 	kept []version.Node,
 	resources []*resource.Resource,
 	leaving []version.Node,

@@ -24,7 +24,7 @@ import (
 // the previous version.
 func (p *exporting) alone(x Export, last state.Version) bool {
 	if !x.Partial || x.NoRelease || x.Expect != "" || x.Limits != nil || x.Settings != nil ||
-		p.mending || p.all || !p.isInForce(last) {
+		p.repair || p.all || !p.isInForce(last) {
 		return false
 	}
 	for i := range x.Model.Resources {
@@ -37,9 +37,9 @@ func (p *exporting) alone(x Export, last state.Version) bool {
 	return true
 }
 
-// nextOfSets builds the version that results from last by changed resource sets; ErrWhole: the
+// applySets builds the version that results from last by changed resource sets; ErrWhole: the
 // whole has to be merged.
-func (p *exporting) nextOfSets(ctx context.Context, x Export, last state.Version) (next, error) {
+func (p *exporting) applySets(ctx context.Context, x Export, last state.Version) (next, error) {
 	if !p.alone(x, last) {
 		return next{}, ErrWhole
 	}

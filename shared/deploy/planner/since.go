@@ -35,12 +35,12 @@ func (pl *Planner) exportSince(
 	env string,
 	x Export,
 ) (out Exported, err error) {
-	mending, err := pl.mustMend(ctx, env)
+	repair, err := pl.needsRepair(ctx, env)
 	if err != nil {
 		return out, err
 	}
 	x.Model = x.Model.Clone()
-	if mending || x.Model.HasSetupSecrets() || !pl.changesAlone(x) {
+	if repair || x.Model.HasSetupSecrets() || !pl.changesAlone(x) {
 		return Exported{}, ErrWhole
 	}
 	uploaded, err := pl.upload(ctx, env, x.Model)
@@ -98,8 +98,8 @@ type delta struct {
 	done   []resource.ID        // nodes of resources that left earlier and are purged by now
 }
 
-// nextSince builds the version that results from last by the changes of x.
-func (p *exporting) nextSince(ctx context.Context, x Export, last state.Version) (next, error) {
+// applyIncrement builds the version that results from last by the changes of x.
+func (p *exporting) applyIncrement(ctx context.Context, x Export, last state.Version) (next, error) {
 	if !p.isInForce(last) || p.env.Fingerprint != x.Since.Fingerprint ||
 		!slices.Equal(last.Files, x.Since.Files) {
 		return next{}, ErrWhole

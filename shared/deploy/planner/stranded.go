@@ -11,11 +11,11 @@ import (
 	"southbound/shared/fault"
 )
 
-// stranded refuses a release that changes the transport of an agent if a resource that has left
+// checkPurges refuses a release that changes the transport of an agent if a resource that has left
 // could no longer be purged over it. The resource may be purged now or in a later wave of the
 // apply. An interrupted release was checked when it began.
-func (r *releaser) stranded(ctx context.Context) error {
-	moved, err := r.rehosted(ctx)
+func (r *releaser) checkPurges(ctx context.Context) error {
+	moved, err := r.agentChanged(ctx)
 	if err != nil || len(moved) == 0 {
 		return err
 	}
@@ -54,9 +54,9 @@ func (r *releaser) stranded(ctx context.Context) error {
 	return problems.Err()
 }
 
-// rehosted returns the new transports of agents whose transport differs from that in the version in
-// force, or from that when the agent left.
-func (r *releaser) rehosted(ctx context.Context) (map[string]string, error) {
+// agentChanged returns the new transports of agents whose transport differs from that in the version
+// in force, or from that when the agent left.
+func (r *releaser) agentChanged(ctx context.Context) (map[string]string, error) {
 	env := &r.p.env
 	if env.Released == 0 || env.Releasing != 0 || state.SameAgents(r.agents, r.v.Agents) {
 		return nil, nil

@@ -55,10 +55,10 @@ func (r *releaser) wake(ctx context.Context, old, now *version.Graph) error {
 	return nil
 }
 
-// tied finds unchanged resources with a new requirement or subscription that sends events and is
-// already scheduled. The new requirement may be changing right now, by a run that does not know of
-// this resource yet.
-func (r *releaser) tied(ctx context.Context) error {
+// findNewReceivers finds unchanged resources with a new requirement or subscription that sends
+// events and is already scheduled. The new requirement may be changing now, by a run that does not
+// know of this resource.
+func (r *releaser) findNewReceivers(ctx context.Context) error {
 	fresh, senders := map[resource.ID][]resource.ID{}, map[resource.ID]*resource.Resource{}
 	var ids []resource.ID
 	for i := range r.after {
@@ -88,12 +88,12 @@ func (r *releaser) tied(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return r.findOwing(ctx, fresh, senders, ids)
+	return r.findPendingEvents(ctx, fresh, senders, ids)
 }
 
-// findOwing records the resources with fresh requirements that may owe a reload; ids are all of
-// these requirements.
-func (r *releaser) findOwing(
+// findPendingEvents records the resources with fresh requirements that may owe a reload; ids are all
+// of these requirements.
+func (r *releaser) findPendingEvents(
 	ctx context.Context,
 	fresh map[resource.ID][]resource.ID,
 	now map[resource.ID]*resource.Resource,
@@ -111,9 +111,9 @@ func (r *releaser) findOwing(
 	for i := range r.after {
 		after[r.after[i].ID] = &r.after[i]
 	}
-	r.owes = map[resource.ID]bool{}
+	r.owesReload = map[resource.ID]bool{}
 	for id, reqs := range fresh {
-		r.owes[id] = slices.ContainsFunc(reqs, func(q resource.ID) bool {
+		r.owesReload[id] = slices.ContainsFunc(reqs, func(q resource.ID) bool {
 			row := rows[q]
 			if row == nil || row.Ticket() == 0 && !r.wave.asks(row) {
 				return false // when it runs, its dependants are known

@@ -166,7 +166,7 @@ func (w *Worker) begin(ctx context.Context) error {
 	}
 	w.following.forget() // another worker has run
 	w.looks.forget()
-	return w.Engine.TakeTurn(ctx, w.Env, w.turn)
+	return w.Engine.LockExports(ctx, w.Env, w.turn)
 }
 
 const (

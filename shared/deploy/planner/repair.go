@@ -11,9 +11,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// mustMend reports whether files that the engine made itself are lost. A home that cannot lose
+// needsRepair reports whether files that the engine made itself are lost. A home that cannot lose
 // files is not checked, and costs no request.
-func (pl *Config) mustMend(ctx context.Context, env string) (bool, error) {
+func (pl *Config) needsRepair(ctx context.Context, env string) (bool, error) {
 	if _, asks := pl.Files.(state.Verifier); !asks {
 		return false, nil
 	}
@@ -24,16 +24,17 @@ func (pl *Config) mustMend(ctx context.Context, env string) (bool, error) {
 	if pl.Intact(ctx, state) {
 		return false, nil
 	}
-	if err := rebuild(ctx, pl, state); err != nil {
+	if err := restoreChunks(ctx, pl, state); err != nil {
 		return false, err
 	}
 	return !pl.Intact(ctx, state), nil
 }
 
-// rebuild restores lost chunks of the version in force from the rows, which have the same bodies.
+// restoreChunks restores lost chunks of the version in force from the rows, which have the same
+// bodies.
 // The hash of a chunk shows whether the restored chunk is identical. If a row has changed since,
 // the chunk stays lost.
-func rebuild(ctx context.Context, pl *Config, stored state.Env) error {
+func restoreChunks(ctx context.Context, pl *Config, stored state.Env) error {
 	if stored.Released == 0 {
 		return nil
 	}
@@ -134,8 +135,8 @@ func (pl *Config) lostOf(ctx context.Context, blobs []state.Blob) ([]state.Blob,
 	return out, nil
 }
 
-// storeAgain stores the blobs among blobs that are lost.
-func (p *exporting) storeAgain(ctx context.Context, blobs []state.Blob) error {
+// restoreFiles stores the blobs among blobs that are lost.
+func (p *exporting) restoreFiles(ctx context.Context, blobs []state.Blob) error {
 	gone, err := p.pl.lostOf(ctx, blobs)
 	if err != nil {
 		return err
@@ -143,9 +144,9 @@ func (p *exporting) storeAgain(ctx context.Context, blobs []state.Blob) error {
 	return p.pl.putFiles(ctx, gone)
 }
 
-// mendRows compares all rows with the version in force, since some have lost the intent of their
+// restoreRows compares all rows with the version in force, since some have lost the intent of their
 // resource. If that version cannot be read either, the next export stores both again.
-func mendRows(ctx context.Context, p *planning) error {
+func restoreRows(ctx context.Context, p *planning) error {
 	v, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
 	if err != nil {
 		return err
@@ -157,7 +158,7 @@ func mendRows(ctx context.Context, p *planning) error {
 	if err != nil {
 		return err
 	}
-	p.mending = true
+	p.repair = true
 	if _, err := releaseWhole(ctx, p, v, version.SortedEntries(byID)); err != nil {
 		return err
 	}
@@ -168,15 +169,15 @@ func mendRows(ctx context.Context, p *planning) error {
 // from the rows.
 func (p *planning) inForce(ctx context.Context) (*version.Graph, error) {
 	g, err := p.pl.Graphs.Get(ctx, p.env.Graph)
-	if !p.mending || !state.Unreadable(err) {
+	if !p.repair || !state.Unreadable(err) {
 		return g, err
 	}
-	if p.rebuilt == nil {
-		p.rebuilt, err = p.graphOfRows(ctx)
+	if p.rowGraph == nil {
+		p.rowGraph, err = p.graphOfRows(ctx)
 	} else {
 		err = nil
 	}
-	return p.rebuilt, err
+	return p.rowGraph, err
 }
 
 // graphOfRows builds a graph from the rows. A resource that left the model and is being purged
