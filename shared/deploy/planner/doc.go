@@ -10,8 +10,8 @@
 // An export goes through these files:
 //
 //	export.go, exporting.go       validation, uploads, the lease; the next version and its plan
-//	sets.go, since.go             exports that affect few resources: a bounded edit (bounded.go,
-//	                              replaced.go) of the chunks of the last version (boundednext.go)
+//	sets.go, increment.go         exports that affect few resources: a bounded edit (bounded.go,
+//	                              replaced.go) of parts of the last version (reader.go)
 //	edit.go, merge.go, target.go  all other exports: an edit of the base version
 //	resolve.go                    values for the references of the model: values.go reads them,
 //	                              attributes.go and fitting.go put them into one resource

@@ -115,21 +115,27 @@ func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, 
 	if err != nil {
 		return out, err
 	}
-	store := func(repair bool) error {
-		return pl.planUnderLease(ctx, env, repair, func(p *planning) (err error) {
-			out, err = (&exporting{planning: p}).export(ctx, x)
-			return err
-		})
-	}
 	repair, err := pl.needsRepair(ctx, env)
 	if err != nil {
 		return out, err
 	}
-	if err = store(repair); state.Unreadable(err) && !repair {
+	out, err = pl.export(ctx, env, x, repair)
+	if state.Unreadable(err) && !repair {
 		x.Model.Fingerprint = "" // its parameters have been replaced by values by now
-		err = store(true)
+		out, err = pl.export(ctx, env, x, true)
 	}
 	out.FilesUploaded = uploaded
+	return out, err
+}
+
+// export does the part of an export that is serialised with other exports.
+func (pl *Planner) export(
+	ctx context.Context, env string, x Export, repair bool,
+) (out Exported, err error) {
+	err = pl.planUnderLease(ctx, env, repair, func(p *planning) (err error) {
+		out, err = (&exporting{planning: p}).export(ctx, x)
+		return err
+	})
 	return out, err
 }
 

@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"slices"
 
@@ -16,7 +17,8 @@ import (
 // next is the version that an export would store.
 type next struct {
 	version, last state.Version
-	fresh         bool // it differs from the last one
+	fresh         bool                // it differs from the last one
+	sums          [][sha256.Size]byte // of the texts of its chunks
 	entries       []version.Entry
 	blobs         []state.Blob
 	volatile      bool
@@ -43,6 +45,27 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
+	out, err := p.content(ctx, x, last)
+	if err != nil || p.check {
+		return next{}, err
+	}
+	if x.Settings != nil && (x.Target.Empty() || p.env.Released == 0) {
+		p.env.Settings = *x.Settings
+	}
+	v := &out.version
+	v.Number, v.At, v.Pack, v.Origin = p.env.Last+1, p.pl.Clock.Now(), p.pl.Pack, x.Origin
+	v.Digest = version.Digest(version.SumsDigest(out.sums), v.Agents)
+	out.last, out.fresh = last, last.Number == 0 || v.Digest != last.Digest ||
+		p.repair && !slices.Equal(v.Chunks, last.Chunks)
+	if !out.fresh {
+		out.version = last
+	}
+	return out, nil
+}
+
+// content applies an export to its base version: as a bounded edit of the last version if possible,
+// and else to the whole base. Of the result, it sets all that the content of the version determines.
+func (p *exporting) content(ctx context.Context, x Export, last state.Version) (next, error) {
 	if x.Since != nil {
 		return p.applyIncrement(ctx, x, last)
 	}
@@ -52,6 +75,11 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	if n, err := p.applySets(ctx, x, last); !errors.Is(err, ErrWhole) {
 		return n, err
 	}
+	return p.applyWhole(ctx, x, last)
+}
+
+// applyWhole applies an export to all resources of its base version.
+func (p *exporting) applyWhole(ctx context.Context, x Export, last state.Version) (next, error) {
 	if p.dry || x.Expect != "" || x.Limits != nil { // it may be exported again
 		x.Model = x.Model.Clone()
 	}
@@ -62,33 +90,23 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	}
 	p.targets = e.targets
 	set, err := editor.apply(ctx, e)
-	if err != nil {
+	if err != nil || p.check {
 		return next{}, err
 	}
-	if x.Settings != nil && (x.Target.Empty() || p.env.Released == 0) {
-		p.env.Settings = *x.Settings
-	}
 	blobs, sums := version.Chunks(set.entries, p.pl.ChunkSize)
-	v := state.Version{Number: p.env.Last + 1, At: p.pl.Clock.Now(), Resources: len(set.entries),
-		Digest: version.Digest(version.SumsDigest(sums), set.agents), Agents: set.agents,
-		Sets: setsOf(set.resources), Base: e.base.Number, Pack: p.pl.Pack, Files: set.files,
-		Origin: x.Origin}
+	out := next{sums: sums, entries: set.entries, blobs: blobs, volatile: set.volatile,
+		stays: set.kept.resources,
+		version: state.Version{Resources: len(set.entries), Agents: set.agents,
+			Sets: setsOf(set.resources), Base: e.base.Number, Files: set.files}}
 	for _, b := range blobs {
-		v.Chunks = append(v.Chunks, b.Hash)
+		out.version.Chunks = append(out.version.Chunks, b.Hash)
 	}
-	fresh := last.Number == 0 || v.Digest != last.Digest ||
-		p.repair && !slices.Equal(v.Chunks, last.Chunks)
-	if !fresh {
-		v = last
-	}
-	out := next{version: v, last: last, fresh: fresh, entries: set.entries, blobs: blobs,
-		volatile: set.volatile, stays: set.kept.resources}
 	if e.base.Number > 0 && e.base.Number == p.env.Released {
 		out.base = e.entries
 	}
 	if x.Partial && !set.unsettled {
-		out.contents = version.ContentsOf(p.pl.Checker, model.TargetsOf(set.agents, true), set.resources,
-			sums, p.pl.Contents.Get(last.Digest))
+		out.contents = version.ContentsOf(p.pl.Checker, model.TargetsOf(set.agents, true),
+			set.resources, sums, p.pl.Contents.Get(last.Digest))
 	}
 	return out, nil
 }

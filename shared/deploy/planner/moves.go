@@ -242,9 +242,9 @@ func movedIn(s *bounded) bool {
 			leave = append(leave, r)
 		}
 	}
-	left := s.plan.pl.Checker.Leaving(leave, s.reached)
-	return slices.ContainsFunc(s.list, func(r resource.Resource) bool {
-		from, _ := s.plan.pl.Checker.Moved(left, &r, s.reached)
+	left := s.plan.pl.Checker.Leaving(leave, s.base.targets)
+	return slices.ContainsFunc(s.put, func(r resource.Resource) bool {
+		from, _ := s.plan.pl.Checker.Moved(left, &r, s.base.targets)
 		return len(from) > 0
 	})
 }

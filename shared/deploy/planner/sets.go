@@ -3,13 +3,13 @@ package planner
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
-	"southbound/shared/diag"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -20,77 +20,96 @@ import (
 // update and the delete of an instance. The result equals that of a merge of the whole version;
 // otherwise the export declines.
 
-// alone reports whether an export may affect its sets only, as far as that can be decided without
+// ErrWhole means that an edit was declined and has changed nothing: the whole model has to be
+// exported, or the whole version merged.
+var ErrWhole = errors.New("the whole model has to be exported")
+
+// mayBound reports whether an export may affect its sets only, as far as that can be decided without
 // the previous version.
-func (p *exporting) alone(x Export, last state.Version) bool {
-	if !x.Partial || x.NoRelease || x.Expect != "" || x.Limits != nil || x.Settings != nil ||
-		p.repair || p.all || !p.isInForce(last) {
-		return false
-	}
-	for i := range x.Model.Resources {
-		r := &x.Model.Resources[i]
-		_, more := provider.As[provider.Generator](p.pl.Handlers[r.Type])
-		if more || p.pl.Checker.Gathers(r) {
-			return false
-		}
-	}
-	return true
+func mayBound(pl *Config, x *Export) bool {
+	return x.Partial && !x.NoRelease && x.Expect == "" && x.Limits == nil && x.Settings == nil &&
+		!slices.ContainsFunc(x.Model.Resources, func(r resource.Resource) bool {
+			return pl.generates(&r) || pl.Checker.Gathers(&r)
+		})
 }
 
-// applySets builds the version that results from last by changed resource sets; ErrWhole: the
-// whole has to be merged.
+// generates reports whether a resource may generate others.
+func (pl *Config) generates(r *resource.Resource) bool {
+	_, more := provider.As[provider.Generator](pl.Handlers[r.Type])
+	return more
+}
+
+// applySets applies an edit of resource sets to the last version; ErrWhole: the whole has to be
+// merged.
 func (p *exporting) applySets(ctx context.Context, x Export, last state.Version) (next, error) {
-	if !p.alone(x, last) {
+	if p.repair || p.all || !isInForce(&p.env, &last) || !mayBound(&p.pl.Config, &x) {
 		return next{}, ErrWhole
 	}
-	s, err := p.bounded(ctx, last)
-	if err != nil || s.known == nil {
+	s, err := newBounded(ctx, p.planning, last)
+	if err != nil || s.base.contents == nil {
 		return next{}, cmp.Or(err, ErrWhole)
 	}
-	for _, step := range []func(context.Context, Export) error{s.find, s.take, s.joined, s.resolve} {
-		if err := step(ctx, x); err != nil {
-			return next{}, err
-		}
+	if err := s.readSets(ctx, append(setsOf(x.Model.Resources), x.DeleteSets...)); err != nil {
+		return next{}, err
 	}
-	if p.check {
-		return next{}, nil
+	if err := s.putSets(ctx, x); err != nil {
+		return next{}, err
 	}
-	v := last
-	v.Base = last.Number
-	return s.next(ctx, x, v)
+	if err := s.checkRelations(ctx); err != nil {
+		return next{}, err
+	}
+	entries, err := s.resolve(ctx, x.Model.Agents)
+	if err != nil || p.check {
+		return next{}, err
+	}
+	out, err := s.content(ctx, entries, last.Files)
+	out.version.Base = last.Number
+	return out, err
 }
 
-// take checks all resources of a model. Resources of no set have to be unchanged, or are kept. All
-// others must not affect resources of other sets.
-func (s *bounded) take(ctx context.Context, x Export) error {
-	m := x.Model
-	for i := range m.Resources {
-		r := m.Resources[i] // a copy: completing it must not change the model
+// putSets puts the resources of a model that are in sets. Those of no set have to be unchanged, or
+// are kept. It declines if the former affect resources of other sets.
+func (s *bounded) putSets(ctx context.Context, x Export) error {
+	for i := range x.Model.Resources {
+		r := x.Model.Resources[i] // a copy: completing it must not change the model
 		switch {
 		case r.Set != "":
-			a, known := s.agents[r.Agent]
-			if !known || !a.Described && anyDescribed(s.last.Agents) || s.concerns(&r) {
+			a, known := s.base.byName[r.Agent]
+			if !known || !a.Described && anyDescribed(s.base.Agents) || s.affectsOthers(&r) {
 				return ErrWhole
 			}
 			r.Requires = slices.Clone(r.Requires)
-			s.list = append(s.list, r)
+			s.put = append(s.put, r)
 		case s.was[r.ID] != nil:
 			return ErrWhole
-		case x.KeepShared && s.has(r.ID):
+		case x.KeepShared && s.base.has(r.ID):
 		default:
-			if err := s.same(ctx, &r); err != nil {
+			was, _, err := s.base.find(ctx, r.ID)
+			if err != nil {
 				return err
+			}
+			if !hasSameShared(&r, was) {
+				return ErrWhole
 			}
 		}
 	}
-	return s.apply(ctx, m.At)
+	return s.relate(ctx)
 }
 
-// apply applies the edit to the resources that the sets had, and to those outside that the new ones
+// hasSameShared reports whether a resource of no set, as an author wrote it, equals the one of a
+// version.
+func hasSameShared(r, was *resource.Resource) bool {
+	return was.Set == "" && sameIntent(r, was) && r.Flags == was.Flags &&
+		!slices.ContainsFunc(r.Requires, func(id resource.ID) bool {
+			return !slices.Contains(was.Requires, id)
+		})
+}
+
+// relate applies the edit to the resources that the sets had, and to those outside that the new ones
 // require. It declines if there is a problem: the whole merge reports it and its place.
-func (s *bounded) apply(ctx context.Context, at func(int, string) diag.Pos) error {
-	e := version.Edit{Put: &model.Model{Resources: s.list, Where: at}, Drop: map[resource.ID]bool{},
-		Agents: s.last.Agents, Frozen: true}
+func (s *bounded) relate(ctx context.Context) error {
+	e := version.Edit{Put: &model.Model{Resources: s.put}, Drop: map[resource.ID]bool{},
+		Agents: s.base.Agents, Frozen: true}
 	now := indexOf(e.Put)
 	base := version.Base(maps.Clone(s.was))
 	for id := range s.was {
@@ -98,70 +117,49 @@ func (s *bounded) apply(ctx context.Context, at func(int, string) diag.Pos) erro
 			e.Drop[id] = true
 		}
 	}
-	for i := range s.list {
-		if err := s.required(ctx, &s.list[i], now, base); err != nil {
+	for i := range s.put {
+		if err := s.addRequired(ctx, &s.put[i], now, base); err != nil {
 			return err
 		}
 	}
 	next := version.Apply(s.plan.pl.Checker, base, &e)
-	if len(now) < len(s.list) || len(version.Check(s.plan.pl.Checker, next, &e)) > 0 {
+	if len(now) < len(s.put) || len(version.Check(s.plan.pl.Checker, next, &e)) > 0 {
 		return ErrWhole
 	}
-	s.list = next.Model.Resources[:next.Put]
-	for i := range s.list {
-		s.now[s.list[i].ID] = &s.list[i]
+	s.put = next.Model.Resources[:next.Put]
+	for i := range s.put {
+		s.now[s.put[i].ID] = &s.put[i]
 	}
 	return nil
 }
 
-// concerns reports whether the new state of a resource may affect a resource of another set.
-func (s *bounded) concerns(r *resource.Resource) bool {
-	names, shared := s.plan.pl.Checker.ThingsOf(r, s.reached)
+// affectsOthers reports whether the new state of a resource may affect a resource of another set.
+func (s *bounded) affectsOthers(r *resource.Resource) bool {
+	names, shared := s.plan.pl.Checker.ThingsOf(r, s.base.targets)
 	all, _ := s.plan.pl.Checker.DescribesAll(r)
 	for _, of := range names {
 		if !shared && s.others.Has(version.StandsFor(of)) || all && s.others.Has(version.PartOf(of)) {
 			return true
 		}
 	}
-	if of, is := s.plan.pl.Checker.PartOf(r, s.reached); is && s.others.Has(version.WholeOf(of)) {
+	if of, is := s.plan.pl.Checker.PartOf(r, s.base.targets); is && s.others.Has(version.WholeOf(of)) {
 		return true
 	}
 	if s.was[r.ID] != nil {
 		return s.others.Has(version.TiedTo(r.ID))
 	}
-	return s.graph.Node(r.ID) >= 0 || s.others.Has(version.RelatesTo(r.ID))
+	return s.base.graph.Node(r.ID) >= 0 || s.others.Has(version.RelatesTo(r.ID))
 }
 
-// same declines a resource of no set that differs from the version.
-func (s *bounded) same(ctx context.Context, r *resource.Resource) error {
-	en, err := s.entry(ctx, r.ID)
-	if err != nil || en == nil {
-		return cmp.Or(err, ErrWhole)
-	}
-	was, err := resource.Decode(en.Body)
-	if err != nil {
-		return version.DamagedChunk(s.last.Chunks[version.ChunkOf(r.ID, len(s.last.Chunks))])
-	}
-	if was.Set != "" || !sameIntent(r, was) || r.Flags != was.Flags {
-		return ErrWhole
-	}
-	for _, id := range r.Requires {
-		if !slices.Contains(was.Requires, id) {
-			return ErrWhole
-		}
-	}
-	return nil
-}
-
-// required adds to base the resources outside of the sets that a new resource requires. It declines
-// if such a resource would change, or the order in which things are removed. Only a requirement by
-// type changes no other resource, unless that gathers its dependants.
-func (s *bounded) required(
+// addRequired adds to base the resources outside of the sets that a new resource requires. It
+// declines if such a resource would change, or the order in which things are removed. Only a
+// requirement by type changes no other resource, unless that gathers its dependants.
+func (s *bounded) addRequired(
 	ctx context.Context, r *resource.Resource, now map[resource.ID]int, base version.Base,
 ) error {
 	ids := slices.Clone(r.Requires)
 	for _, to := range s.plan.pl.Checker.Related(r) {
-		if _, again := now[to.ID]; again || s.was[to.ID] != nil || !s.has(to.ID) {
+		if _, again := now[to.ID]; again || s.was[to.ID] != nil || !s.base.has(to.ID) {
 			continue
 		}
 		if to.Kind != schema.Require {
@@ -173,41 +171,41 @@ func (s *bounded) required(
 		if _, again := now[id]; again || base[id] != nil {
 			continue
 		}
-		en, err := s.entry(ctx, id)
-		if err != nil || en == nil {
-			return cmp.Or(err, ErrWhole)
+		other, _, err := s.base.find(ctx, id)
+		if err != nil {
+			return err
 		}
-		other, err := resource.Decode(en.Body)
-		if err != nil || other.Purged || s.plan.pl.Checker.Gathers(other) {
+		if other.Purged || s.plan.pl.Checker.Gathers(other) {
 			return ErrWhole
 		}
-		other.Requires = nil // they are outside, or joined declines
+		other.Requires = nil // they are outside, or checkRelations declines
 		base[id] = other
 	}
 	return nil
 }
 
-// resolve gives values to the references in the new resources of the sets. It declines if an agent
-// of the model differs from the version, or a resource changes its meaning for other resources.
-func (s *bounded) resolve(ctx context.Context, x Export) error {
+// resolve gives values to the references in the put resources, and returns their entries. It
+// declines if one of the given agents differs from the version, or a resource changes its meaning for
+// other resources: the whole merge reports the problem and its place.
+func (s *bounded) resolve(ctx context.Context, given []resource.Agent) ([]version.Entry, error) {
 	r := s.plan.resolver()
-	m := &model.Model{Resources: s.list, Agents: x.Model.Agents}
+	m := &model.Model{Resources: s.put, Agents: given}
 	known, refs, err := r.references(ctx, m, kept{})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	agents, problems := r.resolveAgents(ctx, &model.Model{Agents: m.Agents}, known, nil)
+	agents, problems := r.resolveAgents(ctx, &model.Model{Agents: given}, known, nil)
 	for _, a := range agents.list {
-		was, there := s.agents[a.Name]
+		was, there := s.base.byName[a.Name]
 		if !there || !was.Described || !state.SameAgents([]resource.Agent{was}, []resource.Agent{a}) {
-			return ErrWhole
+			return nil, ErrWhole
 		}
 	}
-	s.will, err = r.resolveAndEncode(
-		ctx, m, refs, known, agentSet{list: s.last.Agents, byName: s.agents}, kept{},
+	out, err := r.resolveAndEncode(
+		ctx, m, refs, known, agentSet{list: s.base.Agents, byName: s.base.byName}, kept{},
 	)
-	if len(problems) > 0 || err != nil || s.will.unsettled {
-		return ErrWhole // the whole merge reports the problem and its place
+	if len(problems) > 0 || err != nil || out.unsettled {
+		return nil, ErrWhole
 	}
-	return nil
+	return out.entries, nil
 }
