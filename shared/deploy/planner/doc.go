@@ -9,7 +9,8 @@
 //
 // An export goes through these files:
 //
-//	export.go, exporting.go       validation, uploads, the lease; the next version and its plan
+//	export.go, next.go            the request, and the version that results from it
+//	exporting.go                  the procedure; validate.go and files.go are its first steps
 //	sets.go, increment.go         exports that affect few resources: a bounded edit (bounded.go,
 //	                              replaced.go) of parts of the last version (reader.go)
 //	edit.go, merge.go, target.go  all other exports: an edit of the base version
@@ -19,8 +20,9 @@
 //	entries.go, moves.go          values and former ids of these rows
 //	graph.go, wake.go, askfacts.go, block.go    the graph, and the other rows that it concerns
 //	steps.go, awaited.go, limits.go             the effects of the plan, as previews show them
-//	order.go, commit.go, notify.go              the commit, and the notices to lanes
+//	store.go, commit.go, notify.go              the files, the commit, and the notices to lanes
 //
+// Planners are in lease.go, planner.go and changes.go: the lease, the plan, and its rows.
 // Later, outbox.go plans the work that follows from runs, and openrows.go gives rows new values.
 //
 // Workers run concurrently. If a worker writes a row in between, the same function plans the row

@@ -28,17 +28,6 @@ type edit struct {
 // editor makes the edits of exports.
 type editor struct{ *planning }
 
-// edit returns the edit that an export makes, given the last version.
-func (p *editor) edit(ctx context.Context, x Export, last state.Version) (*edit, error) {
-	switch {
-	case !x.Target.Empty():
-		return p.targeted(ctx, x)
-	case x.Partial:
-		return p.partial(ctx, x, last)
-	}
-	return p.whole(ctx, x, last)
-}
-
 // newEdit returns an edit of a base version that puts and drops nothing.
 func newEdit(
 	base state.Version, entries map[resource.ID]version.Entry,
@@ -101,36 +90,6 @@ func (p *editor) withFacts(ctx context.Context, e *edit) error {
 		}
 	}
 	return nil
-}
-
-// whole returns the edit of a whole export: it puts all resources of the model, and drops all
-// others but those in the sets of other owners.
-func (p *editor) whole(ctx context.Context, x Export, last state.Version) (*edit, error) {
-	all := &edit{Edit: version.Edit{Put: x.Model}}
-	base, owned, err := p.ownedIn(ctx, x, last)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.checkDescribed(ctx, x.Model, len(owned) > 0); err != nil || len(owned) == 0 {
-		return all, err
-	}
-	e, err := p.readBase(ctx, base)
-	if err != nil {
-		return nil, err
-	}
-	e.Put, e.Agents = x.Model, MergeAgents(base.Agents, x.Model.Agents)
-	index := indexOf(x.Model)
-	for _, id := range slices.Sorted(maps.Keys(e.was)) {
-		set := e.was[id].Set
-		i, again := index[id]
-		switch {
-		case owned[set] && again:
-			e.problems.Add(hasOwned(x.Model, i, set))
-		case !owned[set] && !again:
-			e.Drop[id] = true
-		}
-	}
-	return e, nil
 }
 
 // indexOf returns the indexes of the resources of a model.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/model"
-	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -188,31 +187,4 @@ func (r *releaser) keepRowValues(en *version.Entry, agents map[string]resource.A
 	r.written[res.ID] = en.Hash
 	*en, err = version.NewEntry(res, agents[res.Agent])
 	return fault.Wrap(fault.Internal, "encode resource "+string(res.ID), err)
-}
-
-// writtenOf returns the entry that a version has of the resource of a row: with references to facts
-// instead of their values.
-func writtenOf(row *state.Row, agents map[string]resource.Agent) (version.Entry, error) {
-	if !row.Follows() {
-		return version.Entry{ID: row.ID, Hash: row.Hash, Body: row.Body}, nil
-	}
-	res, err := resource.Decode(row.Body)
-	if err != nil {
-		return version.Entry{}, fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
-	}
-	en, err := version.NewEntry(res.Written(), agents[res.Agent])
-	return en, fault.Wrap(fault.Internal, "encode resource "+string(row.ID), err)
-}
-
-// hasValues reports whether a row has an intent in force, with values for all its references.
-func hasValues(row *state.Row) bool {
-	return row != nil && !row.Undefined() && !row.Orphaned && !row.Removing && !row.Damaged()
-}
-
-func agentsByName(agents []resource.Agent) map[string]resource.Agent {
-	out := make(map[string]resource.Agent, len(agents))
-	for _, a := range agents {
-		out[a.Name] = a
-	}
-	return out
 }

@@ -1,17 +1,11 @@
 package planner
 
 import (
-	"cmp"
-	"context"
-	"fmt"
-	"maps"
-	"slices"
+	"errors"
 	"time"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
-	"southbound/shared/diag"
-	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -88,169 +82,52 @@ type Exported struct {
 	Origin state.Origin
 }
 
-// Export validates, stores and releases a model. If the same export is repeated, also after a
-// crash, it results in the same version. A model with problems is refused with diag.Problems, which
-// holds all of them, and nothing is stored.
-//
-// Uploaded files are stored first, without the lease, since an upload may take longer than the
-// lease lasts. Under the lease, the files of the version and its graph are stored next. The version
-// is stored last, by the commit that begins its release. So a process that sees a version can read
-// all of it. A crash before that commit leaves unreferenced files. A repeated export finds them
-// stored, and a collection removes files that are still unreferenced after its grace period. After
-// a crash later on, the next planner continues the release (see commitAll).
-func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, error) {
-	var out Exported
-	pl = pl.in(ctx)
-	if x.Since != nil {
-		return pl.exportSince(ctx, env, x)
-	}
-	problems := pl.validateExport(x)
-	if err := cmp.Or(pl.Checker.Err(), problems.Err()); err != nil {
-		return out, err
-	}
-	if err := pl.checkSecrets(ctx, env, x, false); err != nil {
-		return out, err
-	}
-	uploaded, err := pl.upload(ctx, env, x.Model)
-	if err != nil {
-		return out, err
-	}
-	repair, err := pl.needsRepair(ctx, env)
-	if err != nil {
-		return out, err
-	}
-	out, err = pl.export(ctx, env, x, repair)
-	if state.Unreadable(err) && !repair {
-		x.Model.Fingerprint = "" // its parameters have been replaced by values by now
-		out, err = pl.export(ctx, env, x, true)
-	}
-	out.FilesUploaded = uploaded
-	return out, err
+// Since describes the previous model of an export: see docs/design/export.md.
+type Since struct {
+	// Fingerprint is the fingerprint of the previous model. Export.Model holds only the resources
+	// that have changed. All of them were in the previous model with the same id, set, purged and
+	// documented requires, and nothing else has changed.
+	Fingerprint string
+	// Files are the hashes of the files that the previous model referred to, sorted. Model.Files
+	// has all files that the whole model refers to now.
+	Files []string
 }
 
-// export does the part of an export that is serialised with other exports.
-func (pl *Planner) export(
-	ctx context.Context, env string, x Export, repair bool,
-) (out Exported, err error) {
-	err = pl.planUnderLease(ctx, env, repair, func(p *planning) (err error) {
-		out, err = (&exporting{planning: p}).export(ctx, x)
-		return err
-	})
-	return out, err
+// ErrWhole means that an edit was declined and has changed nothing: the whole model has to be
+// exported, or the whole version merged.
+var ErrWhole = errors.New("the whole model has to be exported")
+
+// Limits bounds the resources that an export may remove. A negative number sets no bound.
+type Limits struct {
+	Delete int // how many resources it may delete
+	Leave  int // how many it may leave behind, or delete because they left
+	// Unstated means that no number was given, and that the model describes no resource.
+	Unstated bool
 }
 
-// LockExports records the token of the only worker that may export with a Turn from now on; see
-// Export.Turn. A worker that takes the turn before it reads its tasks knows that no other worker
-// exports an older reading of them afterwards.
-func (pl *Planner) LockExports(ctx context.Context, env, turn string) error {
-	return pl.plan(ctx, env, func(p *planning) error {
-		p.env.Turn = turn
-		return p.commit(ctx, scheduleStays)
-	})
+// Bounded returns an export with limits if it needs them. An export that describes no resource
+// deletes none, unless limits, or a plan that was shown, permit it. It may be the result of a
+// mistake, such as a template that rendered nothing.
+func (x Export) Bounded() Export {
+	if x.Limits == nil && x.Expect == "" && x.Since == nil && !x.Partial && x.Model != nil &&
+		len(x.Model.Resources) == 0 {
+		x.Limits = &Limits{Delete: 0, Leave: -1, Unstated: true}
+	}
+	return x
 }
 
-func (pl *Config) validateExport(x Export) diag.Problems {
-	var problems diag.Problems
-	pl.Checker.Keep(x.Model)
-	switch {
-	case !x.Target.Empty() && (x.Partial || x.NoRelease):
-		problems.Add(
-			diag.Problem{
-				Message: "a filter does not go together with a partial export, or one that is " +
-					"not released",
-				Hint: "leave out one of the two",
-			},
-		)
-	case x.Partial:
-		if !x.Model.Valid {
-			problems = pl.Checker.Validate(x.Model)
-		}
-		sets := map[string]bool{}
-		for i := range x.Model.Resources {
-			sets[x.Model.Resources[i].Set] = true
-		}
-		for _, s := range x.DeleteSets {
-			if sets[s] {
-				problems.Add(
-					diag.Problem{
-						Message: fmt.Sprintf("set %q is exported and deleted at once", s),
-						Hint:    "leave out one of the two",
-					},
-				)
-			}
-		}
-	case len(x.DeleteSets) > 0:
-		problems.Add(
-			diag.Problem{
-				Message: "sets can only be deleted by a partial export",
-				Hint:    "add --partial",
-			},
-		)
-	case !x.Model.Valid:
-		problems = pl.Checker.ValidateClosed(x.Model)
-	}
-	return problems
+// targets holds the resources that a targeted export selects; nil: everything. See
+// docs/design/targets.md.
+type targets struct {
+	asked  map[resource.ID]bool // selected by the filter, in the model or in the version in force
+	needed map[resource.ID]bool // their requirements in the model, direct or indirect
 }
 
-// upload stores the missing files of a model, and returns how many were missing. Files of the last
-// version are assumed to be stored; if one is not, storeVersion returns an error.
-func (pl *Config) upload(ctx context.Context, env string, m *model.Model) (int, error) {
-	if len(m.Files) == 0 {
-		return 0, nil
-	}
-	stored, err := pl.State.Env(ctx, env)
-	if err != nil {
-		return 0, fault.Wrap(fault.Unknown, "read environment", err)
-	}
-	vs, err := pl.State.Versions(ctx, env, stored.Last)
-	if err != nil {
-		return 0, fault.Wrap(fault.Unknown, "read version", err)
-	}
-	known := map[string]bool{}
-	for _, v := range vs {
-		for _, h := range v.Files {
-			known[h] = true
-		}
-	}
-	hashes := make([]string, 0, len(m.Files))
-	for h := range m.Files {
-		if !known[h] {
-			hashes = append(hashes, h)
-		}
-	}
-	if len(hashes) == 0 {
-		return pl.storeDeclarations(ctx, m)
-	}
-	slices.Sort(hashes)
-	missing, err := pl.Files.Missing(ctx, hashes)
-	if err != nil {
-		return 0, fault.Wrap(fault.Unknown, "find files", err)
-	}
-	blobs := make([]state.Blob, len(missing))
-	for i, h := range missing {
-		blobs[i] = m.Files[h]
-	}
-	if err := pl.putFiles(ctx, blobs); err != nil {
-		return 0, err
-	}
-	again, err := pl.storeDeclarations(ctx, m)
-	return len(blobs) + again, err
+// shows reports whether a preview shows the effect on a resource. runs means that the resource
+// would run although no check of it is requested.
+func (t *targets) shows(id resource.ID, runs bool) bool {
+	return t == nil || t.asked[id] || t.needed[id] && runs
 }
 
-// storeDeclarations stores the declarations that come with a model and are lost, and returns how many
-// were: without them no resource of their types can run.
-func (pl *Config) storeDeclarations(ctx context.Context, m *model.Model) (int, error) {
-	lost, err := pl.lostOf(ctx, slices.Collect(maps.Values(model.Declarations(m))))
-	if err != nil {
-		return 0, err
-	}
-	return len(lost), pl.putFiles(ctx, lost)
-}
-
-func (pl *Config) putFiles(ctx context.Context, blobs []state.Blob) error {
-	if len(blobs) == 0 {
-		return nil
-	}
-	err := pl.Client.Retry(ctx, func() error { return pl.Files.Put(ctx, blobs) })
-	return fault.Wrap(fault.Unknown, "store files", err)
-}
+// match reports whether an export asks for a row.
+func (t *targets) match(r *state.Row) bool { return t == nil || t.asked[r.ID] || t.needed[r.ID] }

@@ -3,7 +3,6 @@ package planner
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"slices"
 
@@ -14,29 +13,88 @@ import (
 	"southbound/shared/resource"
 )
 
-// next is the version that an export would store.
-type next struct {
-	version, last state.Version
-	fresh         bool                // it differs from the last one
-	sums          [][sha256.Size]byte // of the texts of its chunks
-	entries       []version.Entry
-	blobs         []state.Blob
-	volatile      bool
-	stays         map[resource.ID]bool // entries that are unchanged, but for requirements
-	delta         *delta               // the differences, if known; then there are no entries
-	// the entries of the version in force, if the edit has read them
-	base     map[resource.ID]version.Entry
-	contents *version.Contents // its contents to cache; nil: none
+// Export validates, stores and releases a model. If the same export is repeated, also after a
+// crash, it results in the same version. A model with problems is refused with diag.Problems, which
+// holds all of them, and nothing is stored.
+//
+// Uploaded files are stored first, without the lease, since an upload may take longer than the
+// lease lasts. Under the lease, the files of the version and its graph are stored next. The version
+// is stored last, by the commit that begins its release. So a process that sees a version can read
+// all of it. A crash before that commit leaves unreferenced files. A repeated export finds them
+// stored, and a collection removes files that are still unreferenced after its grace period. After
+// a crash later on, the next planner continues the release (see commitAll).
+func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, error) {
+	var out Exported
+	pl = pl.in(ctx)
+	if x.Since != nil {
+		return pl.exportSince(ctx, env, x)
+	}
+	problems := pl.validateExport(x)
+	if err := cmp.Or(pl.Checker.Err(), problems.Err()); err != nil {
+		return out, err
+	}
+	if err := pl.checkSecrets(ctx, env, x, false); err != nil {
+		return out, err
+	}
+	uploaded, err := pl.upload(ctx, env, x.Model)
+	if err != nil {
+		return out, err
+	}
+	repair, err := pl.needsRepair(ctx, env)
+	if err != nil {
+		return out, err
+	}
+	out, err = pl.export(ctx, env, x, repair)
+	if state.Unreadable(err) && !repair {
+		x.Model.Fingerprint = "" // its parameters have been replaced by values by now
+		out, err = pl.export(ctx, env, x, true)
+	}
+	out.FilesUploaded = uploaded
+	return out, err
 }
 
-// exporting is the part of an export that is serialised with other exports.
-type exporting struct {
-	*planning
-	targets *targets       // the resources that the export selects; nil: all
-	all     bool           // the caller needs all entries of the version
-	check   bool           // the caller needs only the problems, and no version
-	places  version.Places // of the resources of the export
-	since   bool           // the export has only the changes since the last one
+// export does the part of an export that is serialised with other exports.
+func (pl *Planner) export(
+	ctx context.Context, env string, x Export, repair bool,
+) (out Exported, err error) {
+	err = pl.planUnderLease(ctx, env, repair, func(p *planning) (err error) {
+		out, err = (&exporting{planning: p}).export(ctx, x)
+		return err
+	})
+	return out, err
+}
+
+// exportSince is Export with Since. It declines if a change may affect other resources, and if
+// there is a problem, which an export of the whole model reports.
+func (pl *Planner) exportSince(ctx context.Context, env string, x Export) (Exported, error) {
+	repair, err := pl.needsRepair(ctx, env)
+	if err != nil {
+		return Exported{}, err
+	}
+	x.Model = x.Model.Clone()
+	if repair || x.Model.HasSetupSecrets() || !completeIncrement(&pl.Config, &x) {
+		return Exported{}, ErrWhole
+	}
+	uploaded, err := pl.upload(ctx, env, x.Model)
+	if err != nil {
+		return Exported{}, err
+	}
+	out, err := pl.export(ctx, env, x, false)
+	if state.Unreadable(err) {
+		return Exported{}, ErrWhole
+	}
+	out.FilesUploaded = uploaded
+	return out, err
+}
+
+// LockExports records the token of the only worker that may export with a Turn from now on; see
+// Export.Turn. A worker that takes the turn before it reads its tasks knows that no other worker
+// exports an older reading of them afterwards.
+func (pl *Planner) LockExports(ctx context.Context, env, turn string) error {
+	return pl.plan(ctx, env, func(p *planning) error {
+		p.env.Turn = turn
+		return p.commit(ctx, scheduleStays)
+	})
 }
 
 // next builds the version that results from an export, and stores nothing.
@@ -275,66 +333,13 @@ func (p *exporting) retry(ctx context.Context, ids []resource.ID) (bool, error) 
 	return true, retryRows(ctx, p.planning, ids, state.PriorityNewVersion, nil)
 }
 
-// storeVersion stores the files of a new version. The commit that schedules its changes also writes
-// the version itself; see Planner.Export for the reason.
-func (p *exporting) storeVersion(ctx context.Context, next next) error {
-	v, last, blobs := next.version, next.last, next.blobs
-	if x := next.contents; x != nil && next.fresh && relates(&p.pl.Config) != "" {
-		var more []state.Blob
-		v.Contents, more = x.Stored(relates(&p.pl.Config), last.Contents)
-		blobs = slices.Concat(blobs, more)
+// edit returns the edit that an export makes, given the last version.
+func (p *editor) edit(ctx context.Context, x Export, last state.Version) (*edit, error) {
+	switch {
+	case !x.Target.Empty():
+		return p.targeted(ctx, x)
+	case x.Partial:
+		return p.partial(ctx, x, last)
 	}
-	if next.fresh {
-		places, err := p.storePlaces(ctx, &next, &v)
-		if err != nil {
-			return err
-		}
-		blobs = slices.Concat(blobs, places)
-	}
-	if p.repair {
-		if err := p.restoreFiles(ctx, blobs); err != nil {
-			return err
-		}
-	}
-	if !next.fresh {
-		return nil
-	}
-	// Files of the last version are stored, since nothing removes them.
-	var ask []string
-	for _, h := range v.Files {
-		if _, found := slices.BinarySearch(last.Files, h); !found {
-			ask = append(ask, h)
-		}
-	}
-	if len(ask) > 0 {
-		missing, err := p.pl.Files.Missing(ctx, ask)
-		if err != nil {
-			return fault.Wrap(fault.Unknown, "find files", err)
-		}
-		if len(missing) > 0 {
-			return fault.New(fault.NotFound, "store version", "file %s is not stored any more",
-				missing[0]).WithHint("export again")
-		}
-	}
-	// Most other blobs are new, and storing an existing blob costs no more than looking it up.
-	put := slices.DeleteFunc(slices.Clone(blobs),
-		func(b state.Blob) bool { return slices.Contains(last.Chunks, b.Hash) })
-	if err := p.pl.putFiles(ctx, put); err != nil {
-		return err
-	}
-	p.store.version = &v
-	return nil
-}
-
-func setsOf(resources []resource.Resource) []string {
-	seen := map[string]bool{}
-	var sets []string
-	for i := range resources {
-		if s := resources[i].Set; s != "" && !seen[s] {
-			seen[s] = true
-			sets = append(sets, s)
-		}
-	}
-	slices.Sort(sets)
-	return sets
+	return p.whole(ctx, x, last)
 }

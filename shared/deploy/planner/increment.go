@@ -12,40 +12,6 @@ import (
 	"southbound/shared/resource"
 )
 
-// Since describes the previous model of an export: see docs/design/export.md.
-type Since struct {
-	// Fingerprint is the fingerprint of the previous model. Export.Model holds only the resources
-	// that have changed. All of them were in the previous model with the same id, set, purged and
-	// documented requires, and nothing else has changed.
-	Fingerprint string
-	// Files are the hashes of the files that the previous model referred to, sorted. Model.Files
-	// has all files that the whole model refers to now.
-	Files []string
-}
-
-// exportSince is Export with Since. It declines if a change may affect other resources, and if
-// there is a problem, which an export of the whole model reports.
-func (pl *Planner) exportSince(ctx context.Context, env string, x Export) (Exported, error) {
-	repair, err := pl.needsRepair(ctx, env)
-	if err != nil {
-		return Exported{}, err
-	}
-	x.Model = x.Model.Clone()
-	if repair || x.Model.HasSetupSecrets() || !completeIncrement(&pl.Config, &x) {
-		return Exported{}, ErrWhole
-	}
-	uploaded, err := pl.upload(ctx, env, x.Model)
-	if err != nil {
-		return Exported{}, err
-	}
-	out, err := pl.export(ctx, env, x, false)
-	if state.Unreadable(err) {
-		return Exported{}, ErrWhole
-	}
-	out.FilesUploaded = uploaded
-	return out, err
-}
-
 // completeIncrement completes the changed resources. It reports whether they have no problem and
 // generate no resource, as far as that can be decided without the previous version.
 func completeIncrement(pl *Config, x *Export) bool {

@@ -10,25 +10,6 @@ import (
 	"southbound/shared/resource"
 )
 
-// Limits bounds the resources that an export may remove. A negative number sets no bound.
-type Limits struct {
-	Delete int // how many resources it may delete
-	Leave  int // how many it may leave behind, or delete because they left
-	// Unstated means that no number was given, and that the model describes no resource.
-	Unstated bool
-}
-
-// Bounded returns an export with limits if it needs them. An export that describes no resource
-// deletes none, unless limits, or a plan that was shown, permit it. It may be the result of a
-// mistake, such as a template that rendered nothing.
-func (x Export) Bounded() Export {
-	if x.Limits == nil && x.Expect == "" && x.Since == nil && !x.Partial && x.Model != nil &&
-		len(x.Model.Resources) == 0 {
-		x.Limits = &Limits{Delete: 0, Leave: -1, Unstated: true}
-	}
-	return x
-}
-
 // guard refuses a plan that differs from the expected one, or that removes more resources than the
 // limits permit; fresh means that the version is new. If the expected plan was already carried out,
 // the response was lost, and the plan is not compared again.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
@@ -183,15 +182,32 @@ func sameIntent(a, b *resource.Resource) bool {
 	return true
 }
 
-// MergeAgents returns the agents of both lists; an agent of over replaces one of base with the same
-// name.
-func MergeAgents(base, over []resource.Agent) []resource.Agent {
-	out := slices.Clone(over)
-	for _, a := range base {
-		if !slices.ContainsFunc(over, func(b resource.Agent) bool { return a.Name == b.Name }) {
-			out = append(out, a)
+// whole returns the edit of a whole export: it puts all resources of the model, and drops all
+// others but those in the sets of other owners.
+func (p *editor) whole(ctx context.Context, x Export, last state.Version) (*edit, error) {
+	all := &edit{Edit: version.Edit{Put: x.Model}}
+	base, owned, err := p.ownedIn(ctx, x, last)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.pl.checkDescribed(ctx, p.was, x.Model, len(owned) > 0); err != nil || len(owned) == 0 {
+		return all, err
+	}
+	e, err := p.readBase(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	e.Put, e.Agents = x.Model, MergeAgents(base.Agents, x.Model.Agents)
+	index := indexOf(x.Model)
+	for _, id := range slices.Sorted(maps.Keys(e.was)) {
+		set := e.was[id].Set
+		i, again := index[id]
+		switch {
+		case owned[set] && again:
+			e.problems.Add(hasOwned(x.Model, i, set))
+		case !owned[set] && !again:
+			e.Drop[id] = true
 		}
 	}
-	slices.SortFunc(out, func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) })
-	return out
+	return e, nil
 }

@@ -219,3 +219,24 @@ func (p *followUp) finished(
 	}
 	return out, fault.Wrap(fault.Unknown, "read schedule", err)
 }
+
+// restoreRows compares all rows with the version in force, since some have lost the intent of their
+// resource. If that version cannot be read either, the next export stores both again.
+func restoreRows(ctx context.Context, p *planning) error {
+	v, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
+	if err != nil {
+		return err
+	}
+	byID, err := version.ReadChunks(ctx, p.pl.Files, v.Chunks)
+	if state.Unreadable(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p.repair = true
+	if _, err := releaseWhole(ctx, p, v, version.SortedEntries(byID)); err != nil {
+		return err
+	}
+	return p.commitAll(ctx)
+}

@@ -4,18 +4,16 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"southbound/shared/deploy/model"
-	"southbound/shared/provider"
-	"southbound/shared/schema"
-
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/step"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
+	"southbound/shared/provider"
 	"southbound/shared/resource"
+	"southbound/shared/schema"
 )
 
 // Config holds the dependencies and limits of a planner.
@@ -86,28 +84,6 @@ type planning struct {
 	held           map[string]bool // lanes with rows that an interrupted release holds back
 }
 
-// changes are the planned changes of rows.
-type changes struct {
-	rows  map[resource.ID]*state.Row // to be written
-	order []resource.ID              // ids of rows, requirements first
-	// reapply makes the planned change again, on a row that another writer has changed since it was
-	// read.
-	reapply map[resource.ID]func(*state.Row) bool
-	whole   map[resource.ID]bool      // rows that reapply creates again if they are gone
-	before  map[resource.ID]state.Row // the planned rows as they are stored
-	moves   moves                     // of things from one row to another
-}
-
-// newChanges returns an empty set of changes.
-func newChanges() changes {
-	return changes{
-		rows:    map[resource.ID]*state.Row{},
-		reapply: map[resource.ID]func(*state.Row) bool{},
-		whole:   map[resource.ID]bool{},
-		before:  map[resource.ID]state.Row{},
-	}
-}
-
 // writes is the data that a commit writes besides rows.
 type writes struct {
 	by      state.Origin // who releases, and the reason
@@ -120,81 +96,9 @@ type writes struct {
 	unkept  []resource.ID // ids whose kept states are removed
 }
 
-// planLease is how long the lease of a planner outlasts its last write; see state.LeaseMargin.
-const planLease = 60 * time.Second
-
-// plan runs f as the only planner of env. It first finishes a release that a crash interrupted.
-func (pl *Planner) plan(ctx context.Context, env string, f func(p *planning) error) error {
-	return pl.planUnderLease(ctx, env, false, f)
-}
-
-// planUnderLease is plan for an f that may restore lost data. If repair is set, a release that cannot
-// be finished because of lost data is not an error.
-func (pl *Planner) planUnderLease(
-	ctx context.Context,
-	env string,
-	repair bool,
-	f func(p *planning) error,
-) error {
-	pl = pl.in(ctx)
-	lease, err := pl.Client.Acquire(ctx, env, state.PlanKey, planLease)
-	if err != nil {
-		return err
-	}
-	defer pl.Client.Release(ctx, env, lease)
-	stored, err := pl.envOf(ctx, env, lease)
-	if err != nil {
-		return err
-	}
-	p := &planning{pl: pl, env: stored, was: stored,
-		commits: commits{Client: pl.Client, lease: lease}}
-	p.reset()
-	if stored.Releasing != 0 {
-		if err := resumeRelease(ctx, p); err != nil &&
-			!(repair && state.Unreadable(err)) {
-			return fault.Wrap(fault.Unknown, "finish interrupted release", err)
-		}
-	}
-	p.repair = repair
-	return f(p)
-}
-
-// envOf returns the environment as it is after a lease was taken.
-func (pl *Planner) envOf(ctx context.Context, env string, l state.Lease) (state.Env, error) {
-	if l.Env.Name != "" {
-		return l.Env, nil
-	}
-	out, err := pl.State.Env(ctx, env)
-	return out, fault.Wrap(fault.Unknown, "read environment", err)
-}
-
 // reset discards the plan.
 func (p *planning) reset() {
 	p.changes, p.store, p.add, p.drop, p.counts = newChanges(), writes{}, nil, nil, nil
-}
-
-// set changes a row by f, which reports whether the row has to be written. It keeps f even if the
-// row does not have to be written. If another writer changes the row before the commit, f is
-// applied again, and then the row may have to be written.
-func (p *changes) set(row *state.Row, f func(*state.Row) bool) {
-	was := *row
-	changed := f(row)
-	if before := p.reapply[row.ID]; before != nil {
-		p.reapply[row.ID] = func(r *state.Row) bool {
-			a := before(r)
-			return f(r) || a
-		}
-	} else {
-		p.reapply[row.ID] = f
-	}
-	if _, planned := p.rows[row.ID]; !changed || planned {
-		return
-	}
-	p.rows[row.ID] = row
-	p.order = append(p.order, row.ID)
-	if was.Rev > 0 { // a new row is written in any case, and there may be very many
-		p.before[row.ID] = was
-	}
 }
 
 // apply applies an event to a row. If another writer has changed the row when it is written, the
@@ -350,14 +254,6 @@ func retryRows(
 	return err
 }
 
-// planned returns a row as it is planned, or as it is stored.
-func (p *changes) planned(r *state.Row) *state.Row {
-	if planned := p.rows[r.ID]; planned != nil {
-		return planned
-	}
-	return r
-}
-
 // unfinished returns a function that schedules a row by the rules of scheduleUnfinished, and
 // reports whether it did.
 func (p *planning) unfinished(
@@ -376,4 +272,20 @@ func (p *planning) unfinished(
 		e.Running = running[r.ID] == r.Lane
 		return (match == nil || match(r)) && p.change(r, e)
 	}, nil
+}
+
+// pendingNotices holds rows that were written without notices, since a release that is under way
+// holds these back.
+type pendingNotices struct {
+	rows      []state.Row
+	conflicts bool // another writer had changed some of them
+}
+
+func (u *pendingNotices) add(rows []state.Row, conflicts bool) {
+	u.conflicts = u.conflicts || conflicts
+	if len(u.rows) == 0 {
+		u.rows = rows // there may be very many
+		return
+	}
+	u.rows = append(u.rows, rows...)
 }

@@ -4,19 +4,10 @@ import (
 	"context"
 	"slices"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/resource"
-	"southbound/shared/schema"
 )
-
-// delta is the difference of a version to the previous one that a bounded edit makes.
-type delta struct {
-	before map[resource.ID]version.Entry
-	after  []version.Entry
-	put    []*resource.Resource // the resources that the edit puts, also the unchanged ones
-	stays  bool                 // their nodes in the graph stay as they are, and none leaves
-	done   []resource.ID        // nodes of resources that left earlier and are purged by now
-}
 
 // delta returns the differences to the version, given the entries of the resources that are put.
 func (s *bounded) delta(ctx context.Context, entries []version.Entry) (*delta, error) {
@@ -45,111 +36,76 @@ func (s *bounded) delta(ctx context.Context, entries []version.Entry) (*delta, e
 	return out, nil
 }
 
-// readSets reads the resources that the version has in the given sets.
-func (s *bounded) readSets(ctx context.Context, sets []string) error {
-	for _, set := range slices.Compact(slices.Sorted(slices.Values(sets))) {
-		if _, there := slices.BinarySearch(s.base.Sets, set); there {
-			s.sets = append(s.sets, set)
-		}
+// content returns the content of the version after the edit: entries are those of the put resources.
+// Without an index, the version has the given files.
+func (s *bounded) content(
+	ctx context.Context, entries []version.Entry, files []string,
+) (next, error) {
+	d, err := s.delta(ctx, entries)
+	if err != nil {
+		return next{}, err
 	}
-	for _, set := range s.sets {
-		for b := range s.base.Chunks {
-			if !s.base.contents.Has(version.IsIn(set, b)) {
-				continue
-			}
-			lines, err := s.base.chunk(ctx, b)
-			if err != nil {
-				return err
-			}
-			entries, resources, err := lines.OfSet(set)
-			if err != nil {
-				return err
-			}
-			for i, r := range resources {
-				s.was[r.ID], s.entries[r.ID] = r, entries[i]
-			}
-		}
+	v := state.Version{Resources: s.base.Resources + len(s.put) - len(s.was), Agents: s.base.Agents,
+		Sets:   replacedSets(s.base.Sets, s.sets, setsOf(s.put)),
+		Chunks: slices.Clone(s.base.Chunks), Files: files}
+	if version.Buckets(v.Resources, s.plan.pl.ChunkSize) != len(v.Chunks) {
+		return next{}, ErrWhole
 	}
-	s.indexOthers()
-	return nil
+	sums, err := s.base.sums(ctx)
+	if err != nil {
+		return next{}, err
+	}
+	blobs, err := version.EditChunks(v.Chunks, sums, s.dropped(), d.after,
+		func(b int) (*version.Lines, error) { return s.base.chunk(ctx, b) })
+	if err != nil {
+		return next{}, err
+	}
+	contents := s.others.Changed(nil, s.marks(d.put, len(sums)))
+	if contents != nil {
+		contents.Sums = sums
+		v.Files, contents = s.files(contents), contents.Folded()
+	}
+	return next{version: v, sums: sums, blobs: blobs, delta: d, contents: contents}, nil
 }
 
-// checkRelations declines if resources that were in the sets have relations to other resources that
-// change, or may change in order.
-func (s *bounded) checkRelations(ctx context.Context) error {
-	if movedIn(s) {
-		return ErrWhole
-	}
-	required, requires := false, false
-	for id, r := range s.was {
-		from, to := s.neighbours(id)
-		now := s.now[id]
-		purged := r.Purged || now != nil && now.Purged
-		required, requires = required || len(from) > 0, requires || len(to) > 0
-		if len(from) > 0 && (purged || now == nil) ||
-			now == nil && s.others.Has(version.RelatesTo(id)) {
-			return ErrWhole
-		}
-		for _, other := range s.plan.pl.Checker.Related(r) {
-			if other.Kind != schema.Require && s.was[other.ID] == nil && s.base.has(other.ID) {
-				return ErrWhole
-			}
-		}
-		if !purged {
-			continue
-		}
-		// Edges between purged resources run in the reverse direction.
-		for _, id := range to {
-			other, _, err := s.base.find(ctx, id)
-			if err != nil {
-				return err
-			}
-			if other.Purged || !slices.Contains(r.Requires, id) {
-				return ErrWhole
-			}
+// dropped returns the resources that the edit drops.
+func (s *bounded) dropped() []resource.ID {
+	var out []resource.ID
+	for id := range s.was {
+		if s.now[id] == nil {
+			out = append(out, id)
 		}
 	}
+	return out
+}
+
+// files returns the files of the version, given its contents.
+func (s *bounded) files(now *version.Contents) []string {
+	out := slices.Clone(s.base.Files)
 	for i := range s.put {
-		requires = requires || slices.ContainsFunc(s.put[i].Requires, func(id resource.ID) bool {
-			return s.now[id] == nil
-		})
-	}
-	if required && requires { // otherwise no cycle passes through other sets
-		if s.stays = s.hasSameOrder(); !s.stays {
-			return ErrWhole
-		}
-	}
-	return nil
-}
-
-// neighbours returns the resources of other sets that require a resource in the graph (from), and
-// those that it requires (to).
-func (s *bounded) neighbours(id resource.ID) (from, to []resource.ID) {
-	g := s.base.graph
-	others := func(nodes []int32) (out []resource.ID) {
-		for _, n := range nodes {
-			if id := g.IDs[n]; s.was[id] == nil && !g.Removing[n] {
-				out = append(out, id)
+		for _, hash := range version.FilesOf(&s.put[i]) {
+			if at, there := slices.BinarySearch(out, hash); !there {
+				out = slices.Insert(out, at, hash)
 			}
 		}
-		return out
 	}
-	n := g.Node(id)
-	if n < 0 {
-		return nil, nil
-	}
-	return others(g.Dependants(n)), others(g.Requires(n))
-}
-
-// hasSameOrder reports whether the sets have the same resources as before, with the same
-// requirements, and the same of them purged.
-func (s *bounded) hasSameOrder() bool {
-	for i := range s.put {
-		r := &s.put[i]
-		was := s.was[r.ID]
-		if was == nil || was.Purged != r.Purged || !slices.Equal(was.Requires, r.Requires) {
-			return false
+	for _, r := range s.was {
+		for _, hash := range version.FilesOf(r) {
+			if at, there := slices.BinarySearch(out, hash); there && !now.Has(version.RefersTo(hash)) {
+				out = slices.Delete(out, at, at+1)
+			}
 		}
 	}
-	return len(s.put) == len(s.was)
+	return out
+}
+
+// replacedSets returns sets without dropped sets and with put sets, sorted.
+func replacedSets(sets, drop, put []string) []string {
+	out := slices.DeleteFunc(slices.Clone(sets), func(s string) bool {
+		_, dropped := slices.BinarySearch(drop, s)
+		return dropped
+	})
+	out = append(out, put...)
+	slices.Sort(out)
+	return slices.Compact(out)
 }

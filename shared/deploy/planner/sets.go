@@ -3,7 +3,6 @@ package planner
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -19,10 +18,6 @@ import (
 // without reading the rest of the version: see docs/design/export.md. Examples are the order, the
 // update and the delete of an instance. The result equals that of a merge of the whole version;
 // otherwise the export declines.
-
-// ErrWhole means that an edit was declined and has changed nothing: the whole model has to be
-// exported, or the whole version merged.
-var ErrWhole = errors.New("the whole model has to be exported")
 
 // mayBound reports whether an export may affect its sets only, as far as that can be decided without
 // the previous version.
@@ -208,4 +203,113 @@ func (s *bounded) resolve(ctx context.Context, given []resource.Agent) ([]versio
 		return nil, ErrWhole
 	}
 	return out.entries, nil
+}
+
+// readSets reads the resources that the version has in the given sets.
+func (s *bounded) readSets(ctx context.Context, sets []string) error {
+	for _, set := range slices.Compact(slices.Sorted(slices.Values(sets))) {
+		if _, there := slices.BinarySearch(s.base.Sets, set); there {
+			s.sets = append(s.sets, set)
+		}
+	}
+	for _, set := range s.sets {
+		for b := range s.base.Chunks {
+			if !s.base.contents.Has(version.IsIn(set, b)) {
+				continue
+			}
+			lines, err := s.base.chunk(ctx, b)
+			if err != nil {
+				return err
+			}
+			entries, resources, err := lines.OfSet(set)
+			if err != nil {
+				return err
+			}
+			for i, r := range resources {
+				s.was[r.ID], s.entries[r.ID] = r, entries[i]
+			}
+		}
+	}
+	s.indexOthers()
+	return nil
+}
+
+// checkRelations declines if resources that were in the sets have relations to other resources that
+// change, or may change in order.
+func (s *bounded) checkRelations(ctx context.Context) error {
+	if movedIn(s) {
+		return ErrWhole
+	}
+	required, requires := false, false
+	for id, r := range s.was {
+		from, to := s.neighbours(id)
+		now := s.now[id]
+		purged := r.Purged || now != nil && now.Purged
+		required, requires = required || len(from) > 0, requires || len(to) > 0
+		if len(from) > 0 && (purged || now == nil) ||
+			now == nil && s.others.Has(version.RelatesTo(id)) {
+			return ErrWhole
+		}
+		for _, other := range s.plan.pl.Checker.Related(r) {
+			if other.Kind != schema.Require && s.was[other.ID] == nil && s.base.has(other.ID) {
+				return ErrWhole
+			}
+		}
+		if !purged {
+			continue
+		}
+		// Edges between purged resources run in the reverse direction.
+		for _, id := range to {
+			other, _, err := s.base.find(ctx, id)
+			if err != nil {
+				return err
+			}
+			if other.Purged || !slices.Contains(r.Requires, id) {
+				return ErrWhole
+			}
+		}
+	}
+	for i := range s.put {
+		requires = requires || slices.ContainsFunc(s.put[i].Requires, func(id resource.ID) bool {
+			return s.now[id] == nil
+		})
+	}
+	if required && requires { // otherwise no cycle passes through other sets
+		if s.stays = s.hasSameOrder(); !s.stays {
+			return ErrWhole
+		}
+	}
+	return nil
+}
+
+// neighbours returns the resources of other sets that require a resource in the graph (from), and
+// those that it requires (to).
+func (s *bounded) neighbours(id resource.ID) (from, to []resource.ID) {
+	g := s.base.graph
+	others := func(nodes []int32) (out []resource.ID) {
+		for _, n := range nodes {
+			if id := g.IDs[n]; s.was[id] == nil && !g.Removing[n] {
+				out = append(out, id)
+			}
+		}
+		return out
+	}
+	n := g.Node(id)
+	if n < 0 {
+		return nil, nil
+	}
+	return others(g.Dependants(n)), others(g.Requires(n))
+}
+
+// hasSameOrder reports whether the sets have the same resources as before, with the same
+// requirements, and the same of them purged.
+func (s *bounded) hasSameOrder() bool {
+	for i := range s.put {
+		r := &s.put[i]
+		was := s.was[r.ID]
+		if was == nil || was.Purged != r.Purged || !slices.Equal(was.Requires, r.Requires) {
+			return false
+		}
+	}
+	return len(s.put) == len(s.was)
 }

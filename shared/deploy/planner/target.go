@@ -16,22 +16,6 @@ import (
 	"southbound/shared/resource"
 )
 
-// targets holds the resources that a targeted export selects; nil: everything. See
-// docs/design/targets.md.
-type targets struct {
-	asked  map[resource.ID]bool // selected by the filter, in the model or in the version in force
-	needed map[resource.ID]bool // their requirements in the model, direct or indirect
-}
-
-// shows reports whether a preview shows the effect on a resource. runs means that the resource
-// would run although no check of it is requested.
-func (t *targets) shows(id resource.ID, runs bool) bool {
-	return t == nil || t.asked[id] || t.needed[id] && runs
-}
-
-// match reports whether an export asks for a row.
-func (t *targets) match(r *state.Row) bool { return t == nil || t.asked[r.ID] || t.needed[r.ID] }
-
 // targeted is the working state of one call of editor.targeted.
 type targeted struct {
 	*edit
@@ -72,7 +56,7 @@ func (p *editor) targeted(ctx context.Context, x Export) (*edit, error) {
 	}
 	t.keep()
 	t.put()
-	if err := p.checkDescribed(ctx, e.Put, true); err != nil {
+	if err := p.pl.checkDescribed(ctx, p.was, e.Put, true); err != nil {
 		return nil, err
 	}
 	return e, t.decideAgents(ctx)

@@ -3,6 +3,7 @@ package planner
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
@@ -10,14 +11,18 @@ import (
 	"southbound/shared/resource"
 )
 
+// Agents of versions and models.
+
 // checkDescribed refuses a whole or targeted export that names agents and describes none while the
 // version in force describes agents, unless the export keeps these descriptions. If the export
 // describes agents, validation has already found the missing ones.
-func (p *editor) checkDescribed(ctx context.Context, m *model.Model, keeps bool) error {
+func (pl *Config) checkDescribed(
+	ctx context.Context, env state.Env, m *model.Model, keeps bool,
+) error {
 	if len(m.Agents) > 0 {
 		return nil
 	}
-	v, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
+	v, err := pl.Client.Version(ctx, env, env.Released)
 	if err != nil {
 		return err
 	}
@@ -50,4 +55,26 @@ func anyDescribed(agents []resource.Agent) bool {
 // sameDescribed reports whether two versions describe the same agents.
 func sameDescribed(a, b []resource.Agent) bool {
 	return slices.Equal(describedIn(a), describedIn(b))
+}
+
+// MergeAgents returns the agents of both lists; an agent of over replaces one of base with the same
+// name.
+func MergeAgents(base, over []resource.Agent) []resource.Agent {
+	out := slices.Clone(over)
+	for _, a := range base {
+		if !slices.ContainsFunc(over, func(b resource.Agent) bool { return a.Name == b.Name }) {
+			out = append(out, a)
+		}
+	}
+	slices.SortFunc(out, func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// agentsByName indexes agents by their names.
+func agentsByName(agents []resource.Agent) map[string]resource.Agent {
+	out := make(map[string]resource.Agent, len(agents))
+	for _, a := range agents {
+		out[a.Name] = a
+	}
+	return out
 }

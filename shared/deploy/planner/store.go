@@ -2,11 +2,75 @@ package planner
 
 import (
 	"context"
+	"slices"
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
+
+// The files of a new version.
+
+// storeVersion stores the files of a new version. The commit that schedules its changes also writes
+// the version itself; see Planner.Export for the reason.
+func (p *exporting) storeVersion(ctx context.Context, next next) error {
+	v, last, blobs := next.version, next.last, next.blobs
+	if x := next.contents; x != nil && next.fresh && relates(&p.pl.Config) != "" {
+		var more []state.Blob
+		v.Contents, more = x.Stored(relates(&p.pl.Config), last.Contents)
+		blobs = slices.Concat(blobs, more)
+	}
+	if next.fresh {
+		places, err := p.storePlaces(ctx, &next, &v)
+		if err != nil {
+			return err
+		}
+		blobs = slices.Concat(blobs, places)
+	}
+	if p.repair {
+		if err := p.restoreFiles(ctx, blobs); err != nil {
+			return err
+		}
+	}
+	if !next.fresh {
+		return nil
+	}
+	// Files of the last version are stored, since nothing removes them.
+	var ask []string
+	for _, h := range v.Files {
+		if _, found := slices.BinarySearch(last.Files, h); !found {
+			ask = append(ask, h)
+		}
+	}
+	if len(ask) > 0 {
+		missing, err := p.pl.Files.Missing(ctx, ask)
+		if err != nil {
+			return fault.Wrap(fault.Unknown, "find files", err)
+		}
+		if len(missing) > 0 {
+			return fault.New(fault.NotFound, "store version", "file %s is not stored any more",
+				missing[0]).WithHint("export again")
+		}
+	}
+	// Most other blobs are new, and storing an existing blob costs no more than looking it up.
+	put := slices.DeleteFunc(slices.Clone(blobs),
+		func(b state.Blob) bool { return slices.Contains(last.Chunks, b.Hash) })
+	if err := p.pl.putFiles(ctx, put); err != nil {
+		return err
+	}
+	p.store.version = &v
+	return nil
+}
+
+// restoreFiles stores the blobs among blobs that are lost.
+func (p *exporting) restoreFiles(ctx context.Context, blobs []state.Blob) error {
+	gone, err := p.pl.lostOf(ctx, blobs)
+	if err != nil {
+		return err
+	}
+	return p.pl.putFiles(ctx, gone)
+}
 
 // storePlaces sets the places of a new version, and returns their new files.
 func (p *exporting) storePlaces(
