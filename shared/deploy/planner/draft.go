@@ -47,26 +47,12 @@ func (d *Draft) WaitsForRemoval(id resource.ID) bool {
 // Draft plans an export without a lease, and stores nothing. whole keeps values at full length.
 func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) (*Draft, error) {
 	pl = pl.in(ctx)
-	problems := pl.validateExport(x)
-	if err := cmp.Or(pl.Checker.Err(), problems.Err()); err != nil {
-		return nil, err
-	}
-	stored, err := pl.State.Env(ctx, env)
+	stored, err := pl.checkDraft(ctx, env, x)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, "read environment", err)
-	}
-	p := &planning{
-		pl:      pl,
-		env:     stored,
-		was:     stored,
-		commits: commits{lease: state.Lease{Key: state.PlanKey, Fence: draftFence}},
-		dry:     true,
-	}
-	p.reset()
-	if err := pl.checkSecrets(ctx, env, x, true); err != nil {
 		return nil, err
 	}
-	p.repair = !pl.Intact(ctx, stored)
+	p := newPlanning(pl, stored, commits{lease: state.Lease{Key: state.PlanKey, Fence: draftFence}})
+	p.dry, p.repair = true, !pl.Intact(ctx, stored)
 	of := &exporting{planning: p, all: true}
 	next, err := of.next(ctx, x)
 	if err = cmp.Or(err, pl.Checker.Err()); err != nil {
@@ -81,32 +67,38 @@ func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) 
 	return f.draft(ctx, next.version.Agents)
 }
 
+// checkDraft checks an export without its base version, and returns the environment.
+func (pl *Planner) checkDraft(ctx context.Context, env string, x Export) (state.Env, error) {
+	problems := pl.validateExport(x)
+	if err := cmp.Or(pl.Checker.Err(), problems.Err()); err != nil {
+		return state.Env{}, err
+	}
+	stored, err := pl.State.Env(ctx, env)
+	if err != nil {
+		return stored, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	return stored, pl.checkSecrets(ctx, env, x, true)
+}
+
 // Check returns the reason why an export would be refused, with all its problems, and changes
 // nothing.
 func (pl *Planner) Check(ctx context.Context, env string, x Export) error {
 	pl = pl.in(ctx)
-	problems := pl.validateExport(x)
-	if err := cmp.Or(pl.Checker.Err(), problems.Err()); err != nil {
-		return err
-	}
-	stored, err := pl.State.Env(ctx, env)
+	stored, err := pl.checkDraft(ctx, env, x)
 	if err != nil {
-		return fault.Wrap(fault.Unknown, "read environment", err)
-	}
-	if err := pl.checkSecrets(ctx, env, x, true); err != nil {
 		return err
 	}
-	look := func(repair bool) error {
-		p := &planning{pl: pl, env: stored, was: stored, dry: true, repair: repair}
-		p.reset()
+	check := func(repair bool) error {
+		p := newPlanning(pl, stored, commits{})
+		p.dry, p.repair = true, repair
 		_, err := (&exporting{planning: p, check: true}).next(ctx, x)
 		return cmp.Or(err, pl.Checker.Err())
 	}
 	// The first try may miss lost data that it does not read: such data does not concern the
 	// export.
-	if err = look(false); state.Unreadable(err) {
+	if err = check(false); state.Unreadable(err) {
 		if _, err = pl.needsRepair(ctx, env); err == nil {
-			err = look(true)
+			err = check(true)
 		}
 	}
 	return err

@@ -25,9 +25,6 @@ type edit struct {
 	problems diag.Problems // in addition to those that version.Check returns
 }
 
-// editor makes the edits of exports.
-type editor struct{ *planning }
-
 // newEdit returns an edit of a base version that puts and drops nothing.
 func newEdit(
 	base state.Version, entries map[resource.ID]version.Entry,
@@ -43,7 +40,7 @@ func newEdit(
 }
 
 // readBase returns an edit of a stored version that puts and drops nothing.
-func (p *editor) readBase(ctx context.Context, base state.Version) (*edit, error) {
+func readBase(ctx context.Context, p *planning, base state.Version) (*edit, error) {
 	entries, err := version.ReadChunks(ctx, p.pl.Files, base.Chunks)
 	if err != nil {
 		return nil, err
@@ -52,12 +49,12 @@ func (p *editor) readBase(ctx context.Context, base state.Version) (*edit, error
 	if err != nil {
 		return nil, err
 	}
-	return e, p.withFacts(ctx, e)
+	return e, addFacts(ctx, p, e)
 }
 
-// withFacts gives the resources of a base the values of facts that their rows have, so that they are
+// addFacts gives the resources of a base the values of facts that their rows have, so that they are
 // compared with other resources by the things that they manage.
-func (p *editor) withFacts(ctx context.Context, e *edit) error {
+func addFacts(ctx context.Context, p *planning, e *edit) error {
 	var ids []resource.ID
 	for id, r := range e.was {
 		if len(r.Facts()) > 0 {
@@ -101,8 +98,8 @@ func indexOf(m *model.Model) map[resource.ID]int {
 	return out
 }
 
-// apply returns the intents of the version that results from an edit, or its problems.
-func (p *editor) apply(ctx context.Context, e *edit) (intents, error) {
+// apply returns the intents of the version that results from the edit, or its problems.
+func (e *edit) apply(ctx context.Context, p *planning) (intents, error) {
 	next := version.Apply(p.pl.Checker, e.was, &e.Edit)
 	problems := append(e.problems, version.Check(p.pl.Checker, next, &e.Edit)...)
 	if len(problems) > 0 {
@@ -141,8 +138,8 @@ func (e *edit) entryOf(
 // baseOf returns the version that a partial export is merged into; last is the last one. An export by
 // an owner of sets is merged into the version in force: versions that are only stored do not
 // concern it.
-func (p *editor) baseOf(
-	ctx context.Context, x Export, last state.Version,
+func baseOf(
+	ctx context.Context, p *planning, x Export, last state.Version,
 ) (state.Version, error) {
 	of := cmp.Or(p.env.Base, last.Number)
 	if x.Owner {

@@ -141,13 +141,12 @@ func (p *exporting) applyWhole(ctx context.Context, x Export, last state.Version
 	if p.dry || x.Expect != "" || x.Limits != nil { // it may be exported again
 		x.Model = x.Model.Clone()
 	}
-	editor := &editor{p.planning}
-	e, err := editor.edit(ctx, x, last)
+	e, err := editOf(ctx, p.planning, x, last)
 	if err != nil {
 		return next{}, err
 	}
 	p.targets = e.targets
-	set, err := editor.apply(ctx, e)
+	set, err := e.apply(ctx, p.planning)
 	if err != nil || p.check {
 		return next{}, err
 	}
@@ -167,6 +166,17 @@ func (p *exporting) applyWhole(ctx context.Context, x Export, last state.Version
 			set.resources, sums, p.pl.Contents.Get(last.Digest))
 	}
 	return out, nil
+}
+
+// editOf returns the edit that an export makes, given the last version.
+func editOf(ctx context.Context, p *planning, x Export, last state.Version) (*edit, error) {
+	switch {
+	case !x.Target.Empty():
+		return targetedEdit(ctx, p, x)
+	case x.Partial:
+		return partialEdit(ctx, p, x, last)
+	}
+	return wholeEdit(ctx, p, x, last)
 }
 
 // export does the part of an export that is serialised with other exports.
@@ -331,15 +341,4 @@ func (p *exporting) retry(ctx context.Context, ids []resource.ID) (bool, error) 
 		return false, err
 	}
 	return true, retryRows(ctx, p.planning, ids, state.PriorityNewVersion, nil)
-}
-
-// edit returns the edit that an export makes, given the last version.
-func (p *editor) edit(ctx context.Context, x Export, last state.Version) (*edit, error) {
-	switch {
-	case !x.Target.Empty():
-		return p.targeted(ctx, x)
-	case x.Partial:
-		return p.partial(ctx, x, last)
-	}
-	return p.whole(ctx, x, last)
 }

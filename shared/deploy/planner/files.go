@@ -60,9 +60,20 @@ func (pl *Config) upload(ctx context.Context, env string, m *model.Model) (int, 
 // storeDeclarations stores the declarations that come with a model and are lost, and returns how many
 // were: without them no resource of their types can run.
 func (pl *Config) storeDeclarations(ctx context.Context, m *model.Model) (int, error) {
-	lost, err := pl.lostOf(ctx, slices.Collect(maps.Values(model.Declarations(m))))
-	if err != nil {
-		return 0, err
+	return pl.restoreFiles(ctx, slices.Collect(maps.Values(model.Declarations(m))))
+}
+
+// restoreFiles stores the files among blobs that are missing, or stored with other bytes. It returns
+// their number.
+func (pl *Config) restoreFiles(ctx context.Context, blobs []state.Blob) (int, error) {
+	var lost []state.Blob
+	for i := range blobs {
+		_, err := pl.Files.Get(ctx, []string{blobs[i].Hash})
+		if state.Unreadable(err) {
+			lost = append(lost, blobs[i])
+		} else if err != nil {
+			return 0, fault.Wrap(fault.Unknown, "find files", err)
+		}
 	}
 	return len(lost), pl.putFiles(ctx, lost)
 }
@@ -74,20 +85,6 @@ func (pl *Config) putFiles(ctx context.Context, blobs []state.Blob) error {
 	}
 	err := pl.Client.Retry(ctx, func() error { return pl.Files.Put(ctx, blobs) })
 	return fault.Wrap(fault.Unknown, "store files", err)
-}
-
-// lostOf returns the blobs among blobs that are missing, or stored with other bytes.
-func (pl *Config) lostOf(ctx context.Context, blobs []state.Blob) ([]state.Blob, error) {
-	var out []state.Blob
-	for i := range blobs {
-		_, err := pl.Files.Get(ctx, []string{blobs[i].Hash})
-		if state.Unreadable(err) {
-			out = append(out, blobs[i])
-		} else if err != nil {
-			return nil, fault.Wrap(fault.Unknown, "find files", err)
-		}
-	}
-	return out, nil
 }
 
 // LostDeclarations reports whether a version has any of these files and it is not stored, or, where

@@ -34,9 +34,7 @@ func (pl *Planner) planUnderLease(
 	if err != nil {
 		return err
 	}
-	p := &planning{pl: pl, env: stored, was: stored,
-		commits: commits{Client: pl.Client, lease: lease}}
-	p.reset()
+	p := newPlanning(pl, stored, commits{Client: pl.Client, lease: lease})
 	if stored.Releasing != 0 {
 		if err := resumeRelease(ctx, p); err != nil &&
 			!(repair && state.Unreadable(err)) {
@@ -54,4 +52,19 @@ func (pl *Planner) envOf(ctx context.Context, env string, l state.Lease) (state.
 	}
 	out, err := pl.State.Env(ctx, env)
 	return out, fault.Wrap(fault.Unknown, "read environment", err)
+}
+
+// schedule runs f as the only planner of env, and commits the rows that f plans.
+func (pl *Planner) schedule(ctx context.Context, env string, f func(p *planning) error) error {
+	return pl.plan(ctx, env, func(p *planning) error {
+		graph, err := pl.Graphs.Get(ctx, p.env.Graph)
+		if err != nil {
+			return err
+		}
+		if err := f(p); err != nil {
+			return err
+		}
+		p.orderBy(graph)
+		return p.commit(ctx, scheduleChanges)
+	})
 }

@@ -13,15 +13,17 @@ import (
 	"southbound/shared/resource"
 )
 
-// partial returns the edit of a partial export. It puts the model, and drops all other resources of
+// partialEdit returns the edit of a partial export. It puts the model, and drops all other resources of
 // the sets that the model has or deletes. A resource of the shared set that is described again
 // stays, and may get requirements.
-func (p *editor) partial(ctx context.Context, x Export, last state.Version) (*edit, error) {
-	base, err := p.baseOf(ctx, x, last)
+func partialEdit(
+	ctx context.Context, p *planning, x Export, last state.Version,
+) (*edit, error) {
+	base, err := baseOf(ctx, p, x, last)
 	if err != nil {
 		return nil, err
 	}
-	e, err := p.readBase(ctx, base)
+	e, err := readBase(ctx, p, base)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +46,7 @@ func (p *editor) partial(ctx context.Context, x Export, last state.Version) (*ed
 	for _, a := range put.Agents {
 		delete(e.kept.agents, a.Name)
 	}
-	return e, (&merger{editor: p, edit: e, replaced: replaced, owner: x.Owner}).carry(ctx)
+	return e, (&merger{pl: p.pl, env: p.env.Name, edit: e, replaced: replaced, owner: x.Owner}).carry(ctx)
 }
 
 // withoutShared returns a model without resources of no set that the base already has, unless the
@@ -63,9 +65,10 @@ func withoutShared(m *model.Model, base version.Base, replaced map[string]bool) 
 	return &out
 }
 
-// merger is the working state of one call of partial.
+// merger is the working state of one call of partialEdit.
 type merger struct {
-	*editor
+	pl  *Planner
+	env string
 	*edit
 	replaced map[string]bool
 	owner    bool
@@ -132,7 +135,7 @@ func (mg *merger) reportTaken(ctx context.Context) error {
 			sets = append(sets, t.set)
 		}
 	}
-	owned, err := mg.pl.ownedOf(ctx, mg.env.Name, sets)
+	owned, err := mg.pl.ownedOf(ctx, mg.env, sets)
 	for _, t := range mg.taken {
 		hint := toMove(t.set)
 		if owned[t.set] {
@@ -182,18 +185,20 @@ func sameIntent(a, b *resource.Resource) bool {
 	return true
 }
 
-// whole returns the edit of a whole export: it puts all resources of the model, and drops all
+// wholeEdit returns the edit of a whole export: it puts all resources of the model, and drops all
 // others but those in the sets of other owners.
-func (p *editor) whole(ctx context.Context, x Export, last state.Version) (*edit, error) {
+func wholeEdit(
+	ctx context.Context, p *planning, x Export, last state.Version,
+) (*edit, error) {
 	all := &edit{Edit: version.Edit{Put: x.Model}}
-	base, owned, err := p.ownedIn(ctx, x, last)
+	base, owned, err := ownedIn(ctx, p, x, last)
 	if err != nil {
 		return nil, err
 	}
 	if err := p.pl.checkDescribed(ctx, p.was, x.Model, len(owned) > 0); err != nil || len(owned) == 0 {
 		return all, err
 	}
-	e, err := p.readBase(ctx, base)
+	e, err := readBase(ctx, p, base)
 	if err != nil {
 		return nil, err
 	}

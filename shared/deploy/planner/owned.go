@@ -220,13 +220,13 @@ func hasOwned(m *model.Model, i int, set string) diag.Problem {
 
 // ownedIn returns the version whose sets of other owners a whole export keeps, and these sets. A
 // model that has such a set itself is refused.
-func (p *editor) ownedIn(
-	ctx context.Context, x Export, last state.Version,
+func ownedIn(
+	ctx context.Context, p *planning, x Export, last state.Version,
 ) (state.Version, map[string]bool, error) {
 	if p.pl.Owned == nil {
 		return state.Version{}, nil, nil
 	}
-	base, err := p.baseOf(ctx, x, last)
+	base, err := baseOf(ctx, p, x, last)
 	if err != nil {
 		return state.Version{}, nil, err
 	}

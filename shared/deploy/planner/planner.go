@@ -96,6 +96,13 @@ type writes struct {
 	unkept  []resource.ID // ids whose kept states are removed
 }
 
+// newPlanning returns an empty plan for an environment.
+func newPlanning(pl *Planner, env state.Env, c commits) *planning {
+	p := &planning{pl: pl, env: env, was: env, commits: c}
+	p.reset()
+	return p
+}
+
 // reset discards the plan.
 func (p *planning) reset() {
 	p.changes, p.store, p.add, p.drop, p.counts = newChanges(), writes{}, nil, nil, nil

@@ -24,23 +24,13 @@ type Request struct {
 // number.
 func (pl *Planner) Deploy(ctx context.Context, env string, req Request) (int, error) {
 	n := 0
-	err := pl.plan(ctx, env, func(p *planning) error {
-		graph, err := pl.Graphs.Get(ctx, p.env.Graph)
-		if err != nil {
-			return err
-		}
-		err = p.scheduleUnfinished(ctx, state.PriorityUserDeploy, req.RetryFailed, req.Filter.Match)
-		if err != nil {
-			return err
-		}
-		if req.RetryFailed && req.Filter.ID != "" {
-			if err := recordDecision(ctx, p, req.Filter); err != nil {
-				return err
-			}
+	err := pl.schedule(ctx, env, func(p *planning) error {
+		err := p.scheduleUnfinished(ctx, state.PriorityUserDeploy, req.RetryFailed, req.Filter.Match)
+		if err == nil && req.RetryFailed && req.Filter.ID != "" {
+			err = recordDecision(ctx, p, req.Filter)
 		}
 		n = len(p.order)
-		p.orderBy(graph)
-		return p.commit(ctx, scheduleChanges)
+		return err
 	})
 	return n, err
 }
@@ -59,32 +49,37 @@ func recordDecision(ctx context.Context, p *planning, f state.Filter) error {
 
 // Repair schedules all matching resources for a check against reality, and returns their number.
 func (pl *Planner) Repair(ctx context.Context, env string, req Request) (int, error) {
+	if req.Filter.Empty() {
+		return pl.repairAll(ctx, env)
+	}
 	n := 0
-	err := pl.plan(ctx, env, func(p *planning) error {
-		graph, err := pl.Graphs.Get(ctx, p.env.Graph)
-		if err != nil {
-			return err
-		}
-		if req.Filter.Empty() {
-			p.startWave(state.PriorityUserRepair, false)
-			n = len(graph.IDs)
-			if err := p.retryRemovals(ctx, state.PriorityUserRepair); err != nil {
-				return err
-			}
-			return p.commitAll(ctx)
-		}
-		err = pl.Client.EachRow(ctx, env, func(r *state.Row) error {
+	err := pl.schedule(ctx, env, func(p *planning) error {
+		err := pl.Client.EachRow(ctx, env, func(r *state.Row) error {
 			if r.Runnable() && req.Filter.Match(r) {
 				p.apply(r, step.Requested{Priority: state.PriorityUserRepair, Check: true})
 			}
 			return nil
 		})
 		n = len(p.order)
-		p.orderBy(graph)
+		return err
+	})
+	return n, err
+}
+
+// repairAll starts a wave, and returns the number of resources.
+func (pl *Planner) repairAll(ctx context.Context, env string) (int, error) {
+	n := 0
+	err := pl.plan(ctx, env, func(p *planning) error {
+		graph, err := pl.Graphs.Get(ctx, p.env.Graph)
 		if err != nil {
 			return err
 		}
-		return p.commit(ctx, scheduleChanges)
+		n = len(graph.IDs)
+		p.startWave(state.PriorityUserRepair, false)
+		if err := p.retryRemovals(ctx, state.PriorityUserRepair); err != nil {
+			return err
+		}
+		return p.commitAll(ctx)
 	})
 	return n, err
 }

@@ -94,27 +94,9 @@ func (p *resolver) references(
 	return known, refs, err
 }
 
-// resolveAndEncode is resolveReferences, and also completes and encodes the resources of a whole model.
+// resolveAndEncode resolves refs, the references of the resources of a model, in place, except for
+// kept resources. It completes the resources from each other, and encodes them.
 func (p *resolver) resolveAndEncode(
-	ctx context.Context,
-	m *model.Model,
-	refs [][]any,
-	known *values,
-	agents agentSet,
-	keep kept,
-) (intents, error) {
-	out, err := p.resolveReferences(ctx, m, refs, known, agents, keep)
-	if err != nil {
-		return out, err
-	}
-	p.pl.Checker.Gather(&model.Model{Resources: m.Resources, Agents: agents.list})
-	out.entries, err = version.NewEntries(m.Resources, agents.byName, keep.entry)
-	return out, err
-}
-
-// resolveReferences resolves refs, the references of the resources of a model, in place, except for kept
-// resources.
-func (p *resolver) resolveReferences(
 	ctx context.Context,
 	m *model.Model,
 	refs [][]any,
@@ -158,7 +140,10 @@ func (p *resolver) resolveReferences(
 		out.files = append(out.files, h)
 	}
 	slices.Sort(out.files)
-	return out, nil
+	p.pl.Checker.Gather(&model.Model{Resources: m.Resources, Agents: agents.list})
+	var err error
+	out.entries, err = version.NewEntries(m.Resources, agents.byName, keep.entry)
+	return out, err
 }
 
 // optionsRefer reports whether the options of agents hold references.

@@ -29,7 +29,7 @@ func (p *exporting) storeVersion(ctx context.Context, next next) error {
 		blobs = slices.Concat(blobs, places)
 	}
 	if p.repair {
-		if err := p.restoreFiles(ctx, blobs); err != nil {
+		if _, err := p.pl.restoreFiles(ctx, blobs); err != nil {
 			return err
 		}
 	}
@@ -61,15 +61,6 @@ func (p *exporting) storeVersion(ctx context.Context, next next) error {
 	}
 	p.store.version = &v
 	return nil
-}
-
-// restoreFiles stores the blobs among blobs that are lost.
-func (p *exporting) restoreFiles(ctx context.Context, blobs []state.Blob) error {
-	gone, err := p.pl.lostOf(ctx, blobs)
-	if err != nil {
-		return err
-	}
-	return p.pl.putFiles(ctx, gone)
 }
 
 // storePlaces sets the places of a new version, and returns their new files.

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -160,24 +161,15 @@ func nextTimer(setting, otherwise string, last time.Time) (time.Time, error) {
 
 // retry schedules rows whose NextAt has come.
 func (pl *sweeper) retry(ctx context.Context, env string, ids []resource.ID) error {
-	return pl.plan(ctx, env, func(p *planning) error {
-		graph, err := pl.Graphs.Get(ctx, p.env.Graph)
-		if err != nil {
-			return err
-		}
+	return pl.schedule(ctx, env, func(p *planning) error {
 		rows, err := p.load(ctx, ids)
-		if err != nil {
-			return err
-		}
 		now := pl.Clock.Now()
 		for _, id := range ids {
-			if rows[id] == nil {
-				continue
+			if row := rows[id]; row != nil && err == nil {
+				p.apply(row, step.Due{Now: now})
 			}
-			p.apply(rows[id], step.Due{Now: now})
 		}
-		p.orderBy(graph)
-		return p.commit(ctx, scheduleChanges)
+		return err
 	})
 }
 
@@ -188,16 +180,11 @@ func (pl *sweeper) deployUnfinished(ctx context.Context, env string, now time.Ti
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "count resources", err)
 	}
+	idle := []state.Status{state.StatusDeployed, state.StatusOrphaned, state.StatusUndefined,
+		state.StatusBlocked} // as wanted, or not to be run
 	for status, n := range counts {
-		switch status {
-		case state.StatusDeployed,
-			state.StatusOrphaned,
-			state.StatusUndefined,
-			state.StatusBlocked: // as wanted, or not to be run
-		default:
-			if n > 0 {
-				return pl.deployTimer(ctx, env, now)
-			}
+		if n > 0 && !slices.Contains(idle, status) {
+			return pl.deployTimer(ctx, env, now)
 		}
 	}
 	return nil
@@ -205,18 +192,10 @@ func (pl *sweeper) deployUnfinished(ctx context.Context, env string, now time.Ti
 
 // deployTimer schedules unfinished rows that are not scheduled yet.
 func (pl *sweeper) deployTimer(ctx context.Context, env string, now time.Time) error {
-	return pl.plan(ctx, env, func(p *planning) error {
-		graph, err := pl.Graphs.Get(ctx, p.env.Graph)
-		if err != nil {
-			return err
-		}
-		if err := p.scheduleUnfinished(ctx, state.PriorityDeployTimer, false,
-			func(r *state.Row) bool { return r.Ticket() == 0 }); err != nil {
-			return err
-		}
+	return pl.schedule(ctx, env, func(p *planning) error {
 		p.env.LastDeploy = now
-		p.orderBy(graph)
-		return p.commit(ctx, scheduleChanges)
+		return p.scheduleUnfinished(ctx, state.PriorityDeployTimer, false,
+			func(r *state.Row) bool { return r.Ticket() == 0 })
 	})
 }
 

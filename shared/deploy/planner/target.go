@@ -16,10 +16,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// targeted is the working state of one call of editor.targeted.
+// targeted is the working state of one call of targetedEdit.
 type targeted struct {
 	*edit
-	p      *editor
+	p      *planning
 	x      Export
 	index  map[resource.ID]int  // of the model's resources
 	mine   []int                // the targeted ones among these
@@ -28,23 +28,23 @@ type targeted struct {
 	late map[resource.ID]bool
 }
 
-// targeted returns the edit of a targeted export. It puts the selected resources of the model, and
+// targetedEdit returns the edit of a targeted export. It puts the selected resources of the model, and
 // drops the selected resources of the version in force that are not in the model.
-func (p *editor) targeted(ctx context.Context, x Export) (*edit, error) {
+func targetedEdit(ctx context.Context, p *planning, x Export) (*edit, error) {
 	base, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
 	if err != nil {
 		return nil, err
 	}
 	entries, err := version.ReadChunks(ctx, p.pl.Files, base.Chunks)
 	if err == nil {
-		err = p.current(ctx, entries, base.Agents)
+		err = useRows(ctx, p, entries, base.Agents)
 	}
 	if err != nil {
 		return nil, err
 	}
 	e, err := newEdit(base, entries)
 	if err == nil {
-		err = p.withFacts(ctx, e)
+		err = addFacts(ctx, p, e)
 	}
 	if err != nil {
 		return nil, err
@@ -62,11 +62,11 @@ func (p *editor) targeted(ctx context.Context, x Export) (*edit, error) {
 	return e, t.decideAgents(ctx)
 }
 
-// current replaces entries of the version in force by those that its rows have. If a value became
+// useRows replaces entries of the version in force by those that its rows have. If a value became
 // known after the version was stored, the row has the value and the version does not. Resources that
 // are not targeted keep that value. References to facts stay: rows follow them.
-func (p *editor) current(
-	ctx context.Context, entries map[resource.ID]version.Entry, agents []resource.Agent,
+func useRows(
+	ctx context.Context, p *planning, entries map[resource.ID]version.Entry, agents []resource.Agent,
 ) error {
 	var open []resource.ID
 	for id, en := range entries {
