@@ -66,7 +66,7 @@ func MergeAgents(base, over []resource.Agent) []resource.Agent {
 			out = append(out, a)
 		}
 	}
-	slices.SortFunc(out, func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, compareNames)
 	return out
 }
 
@@ -78,3 +78,6 @@ func agentsByName(agents []resource.Agent) map[string]resource.Agent {
 	}
 	return out
 }
+
+// compareNames orders agents by their names.
+func compareNames(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) }

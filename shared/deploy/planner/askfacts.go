@@ -129,11 +129,9 @@ func dropFacts(ctx context.Context, p *planning) error {
 		return err
 	}
 	for i := range facts {
-		if row := rows[facts[i].Of]; row == nil || row.WasPurged() {
-			p.store.unset = append(
-				p.store.unset,
-				state.ParameterKey{Name: facts[i].Name, Of: facts[i].Of},
-			)
+		of := facts[i].Of
+		if row := rows[of]; row == nil || row.WasPurged() {
+			p.store.unset = append(p.store.unset, state.ParameterKey{Name: facts[i].Name, Of: of})
 		}
 	}
 	return nil

@@ -25,9 +25,9 @@ type edit struct {
 	problems diag.Problems // in addition to those that version.Check returns
 }
 
-// newEdit returns an edit of a base version that puts and drops nothing.
+// newEdit returns an edit of a base version, which has entries, that puts and drops nothing.
 func newEdit(
-	base state.Version, entries map[resource.ID]version.Entry,
+	ctx context.Context, p *planning, base state.Version, entries map[resource.ID]version.Entry,
 ) (*edit, error) {
 	e := &edit{base: base, entries: entries, was: make(version.Base, len(entries)),
 		kept: kept{resources: map[resource.ID]bool{}, agents: map[string]bool{}}}
@@ -36,7 +36,10 @@ func newEdit(
 	for _, r := range resources {
 		e.was[r.ID] = r
 	}
-	return e, err
+	if err != nil {
+		return nil, err
+	}
+	return e, e.addFacts(ctx, p)
 }
 
 // readBase returns an edit of a stored version that puts and drops nothing.
@@ -45,16 +48,12 @@ func readBase(ctx context.Context, p *planning, base state.Version) (*edit, erro
 	if err != nil {
 		return nil, err
 	}
-	e, err := newEdit(base, entries)
-	if err != nil {
-		return nil, err
-	}
-	return e, addFacts(ctx, p, e)
+	return newEdit(ctx, p, base, entries)
 }
 
-// addFacts gives the resources of a base the values of facts that their rows have, so that they are
+// addFacts gives the resources of the base the values of facts that their rows have, so that they are
 // compared with other resources by the things that they manage.
-func addFacts(ctx context.Context, p *planning, e *edit) error {
+func (e *edit) addFacts(ctx context.Context, p *planning) error {
 	var ids []resource.ID
 	for id, r := range e.was {
 		if len(r.Facts()) > 0 {
@@ -149,4 +148,14 @@ func baseOf(
 		return last, nil
 	}
 	return p.pl.Client.Version(ctx, p.was, of)
+}
+
+// withResources gives a model the resources of another one at some indexes, and returns it.
+func withResources(m, from *model.Model, at []int) *model.Model {
+	m.Resources = nil
+	for _, i := range at {
+		m.Resources = append(m.Resources, from.Resources[i])
+	}
+	m.Where = func(i int, attribute string) diag.Pos { return from.At(at[i], attribute) }
+	return m
 }

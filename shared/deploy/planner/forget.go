@@ -164,27 +164,16 @@ func (pl *Planner) forget(
 			if row := p.rows[id]; row != nil {
 				p.store.unkept = append(p.store.unkept, row.EarlierIDs()...)
 			}
-			follows = append(
-				follows,
-				state.Outbox{
-					ID:       pl.NewID(),
-					Kind:     state.OutboxRecovered,
-					Of:       id,
-					At:       pl.Clock.Now(),
-					Priority: state.PriorityUserDeploy,
-				},
-			)
+			follows = append(follows, state.Outbox{ID: pl.NewID(), Kind: state.OutboxRecovered, Of: id,
+				At: pl.Clock.Now(), Priority: state.PriorityUserDeploy})
 		}
 		facts, err := pl.State.Parameters(ctx, env, state.ParameterQuery{Facts: true})
 		if err != nil {
 			return fault.Wrap(fault.Unknown, "read facts", err)
 		}
 		for i := range facts {
-			if gone[facts[i].Of] {
-				p.store.unset = append(
-					p.store.unset,
-					state.ParameterKey{Name: facts[i].Name, Of: facts[i].Of},
-				)
+			if of := facts[i].Of; gone[of] {
+				p.store.unset = append(p.store.unset, state.ParameterKey{Name: facts[i].Name, Of: of})
 			}
 		}
 		p.add = append(p.add, follows...)

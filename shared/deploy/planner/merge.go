@@ -52,17 +52,15 @@ func partialEdit(
 // withoutShared returns a model without resources of no set that the base already has, unless the
 // base has them in a set that is replaced.
 func withoutShared(m *model.Model, base version.Base, replaced map[string]bool) *model.Model {
-	out, at := *m, []int{}
-	out.Resources = nil
+	var at []int
 	for i := range m.Resources {
 		r := &m.Resources[i]
-		if old := base[r.ID]; old != nil && r.Set == "" && !replaced[old.Set] {
-			continue
+		if old := base[r.ID]; old == nil || r.Set != "" || replaced[old.Set] {
+			at = append(at, i)
 		}
-		out.Resources, at = append(out.Resources, *r), append(at, i)
 	}
-	out.Where = func(i int, attribute string) diag.Pos { return m.At(at[i], attribute) }
-	return &out
+	out := *m
+	return withResources(&out, m, at)
 }
 
 // merger is the working state of one call of partialEdit.

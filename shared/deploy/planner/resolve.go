@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/version"
@@ -136,10 +136,7 @@ func (p *resolver) resolveAndEncode(
 	if len(problems) > 0 {
 		return out, problems.Err()
 	}
-	for h := range files {
-		out.files = append(out.files, h)
-	}
-	slices.Sort(out.files)
+	out.files = slices.Sorted(maps.Keys(files))
 	p.pl.Checker.Gather(&model.Model{Resources: m.Resources, Agents: agents.list})
 	var err error
 	out.entries, err = version.NewEntries(m.Resources, agents.byName, keep.entry)
@@ -193,13 +190,7 @@ func (p *resolver) resolveAgents(
 			out.byName[name] = resource.Agent{Name: name, Transport: "local", Lanes: 1}
 		}
 	}
-	for _, a := range out.byName {
-		out.list = append(out.list, a)
-	}
-	slices.SortFunc(
-		out.list,
-		func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) },
-	)
+	out.list = slices.SortedFunc(maps.Values(out.byName), compareNames)
 	return out, problems
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
@@ -22,7 +21,6 @@ type targeted struct {
 	p      *planning
 	x      Export
 	index  map[resource.ID]int  // of the model's resources
-	mine   []int                // the targeted ones among these
 	others map[resource.ID]bool // of the base, matches of the filter that others own
 	// resources of the base that a later export leaves out, since they are still required
 	late map[resource.ID]bool
@@ -42,10 +40,7 @@ func targetedEdit(ctx context.Context, p *planning, x Export) (*edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := newEdit(base, entries)
-	if err == nil {
-		err = addFacts(ctx, p, e)
-	}
+	e, err := newEdit(ctx, p, base, entries)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +50,6 @@ func targetedEdit(ctx context.Context, p *planning, x Export) (*edit, error) {
 		return nil, err
 	}
 	t.keep()
-	t.put()
 	if err := p.pl.checkDescribed(ctx, p.was, e.Put, true); err != nil {
 		return nil, err
 	}
@@ -125,13 +119,9 @@ func (t *targeted) find(ctx context.Context) error {
 			follow = append(follow, resources[i].Requires...)
 		}
 	}
-	for i := range resources {
-		if id := resources[i].ID; out.asked[id] || out.needed[id] {
-			t.mine = append(t.mine, i)
-		}
-	}
 	t.targets = out
-	t.takeAlong(out)
+	t.put()
+	t.takeAlong()
 	if err := t.leaveOwned(ctx); err != nil {
 		return err
 	}
@@ -143,9 +133,23 @@ func (t *targeted) find(ctx context.Context) error {
 	return nil
 }
 
+// put sets the model that the edit puts: the targeted resources, and their agents.
+func (t *targeted) put() {
+	var at []int
+	used := map[string]bool{}
+	for i := range t.x.Model.Resources {
+		if r := &t.x.Model.Resources[i]; t.targets.asked[r.ID] || t.targets.needed[r.ID] {
+			at, used[r.Agent] = append(at, i), true
+		}
+	}
+	t.Put = withResources(&model.Model{WhereAgent: t.x.Model.AtAgent}, t.x.Model, at)
+	t.Put.Agents = slices.DeleteFunc(slices.Clone(t.x.Model.Agents),
+		func(a resource.Agent) bool { return !used[a.Name] })
+}
+
 // takeAlong finds the resources of the base whose things have other ids in the documents. If the
 // export selects the new id, the old one leaves with it.
-func (t *targeted) takeAlong(out *targets) {
+func (t *targeted) takeAlong() {
 	t.Moved = map[resource.ID]resource.ID{}
 	checker := t.p.pl.Checker
 	var leave []*resource.Resource
@@ -155,16 +159,16 @@ func (t *targeted) takeAlong(out *targets) {
 		}
 	}
 	left := checker.Leaving(leave,
-		model.TargetsOf(MergeAgents(t.base.Agents, t.agents(t.x.Model.Agents)), true))
+		model.TargetsOf(MergeAgents(t.base.Agents, t.Put.Agents), true))
 	targets := model.TargetsOf(t.x.Model.Agents, true)
-	for _, i := range t.mine {
-		r := &t.x.Model.Resources[i]
+	for i := range t.Put.Resources {
+		r := &t.Put.Resources[i]
 		from, shared := checker.Moved(left, r, targets)
 		for _, old := range from {
 			if t.Moved[old.ID] != "" || shared && t.was[r.ID] != nil {
 				continue
 			}
-			t.Moved[old.ID], out.asked[old.ID], t.Drop[old.ID] = r.ID, true, true
+			t.Moved[old.ID], t.targets.asked[old.ID], t.Drop[old.ID] = r.ID, true, true
 			if shared {
 				break
 			}
@@ -179,10 +183,8 @@ func (t *targeted) leaveOwned(ctx context.Context) error {
 	for id := range t.Drop {
 		sets = append(sets, t.was[id].Set)
 	}
-	mine := &model.Model{Where: func(i int, a string) diag.Pos { return t.x.Model.At(t.mine[i], a) }}
-	for _, i := range t.mine {
-		r := t.x.Model.Resources[i]
-		mine.Resources = append(mine.Resources, r)
+	for i := range t.Put.Resources {
+		r := &t.Put.Resources[i]
 		if sets = append(sets, r.Set); t.was[r.ID] != nil {
 			sets = append(sets, t.was[r.ID].Set)
 		}
@@ -200,11 +202,11 @@ func (t *targeted) leaveOwned(ctx context.Context) error {
 			t.others[id] = true
 		}
 	}
-	problems := refuseOwned(mine, owned, hintKept)
-	for i := range mine.Resources {
-		r := &mine.Resources[i]
+	problems := refuseOwned(t.Put, owned, hintKept)
+	for i := range t.Put.Resources {
+		r := &t.Put.Resources[i]
 		if was := t.was[r.ID]; was != nil && owned[was.Set] && was.Set != r.Set {
-			problems.Add(hasOwned(mine, i, was.Set))
+			problems.Add(hasOwned(t.Put, i, was.Set))
 		}
 	}
 	return problems.Err()
@@ -237,25 +239,6 @@ func (t *targeted) keep() {
 			}
 		}
 	}
-}
-
-// put sets the model that the edit puts: the targeted resources, and their agents.
-func (t *targeted) put() {
-	m := &model.Model{Agents: t.agents(t.x.Model.Agents), WhereAgent: t.x.Model.AtAgent}
-	for _, i := range t.mine {
-		m.Resources = append(m.Resources, t.x.Model.Resources[i])
-	}
-	m.Where = func(i int, a string) diag.Pos { return t.x.Model.At(t.mine[i], a) }
-	t.Put = m
-}
-
-// agents returns the agents of a model that have targeted resources.
-func (t *targeted) agents(of []resource.Agent) []resource.Agent {
-	used := map[string]bool{}
-	for _, i := range t.mine {
-		used[t.x.Model.Resources[i].Agent] = true
-	}
-	return slices.DeleteFunc(slices.Clone(of), func(a resource.Agent) bool { return !used[a.Name] })
 }
 
 // decideAgents sets the agents of the version, with resolved options.
@@ -293,25 +276,15 @@ func (t *targeted) decideReach(agents *agentSet) diag.Problems {
 			continue
 		}
 		if described && asked[was.Name] && !t.x.Defer {
-			problems.Add(
-				diag.Problem{
-					Pos:  t.x.Model.AtAgent(was.Name),
-					Hint: fmt.Sprintf("target all of it (agent=%s), or apply everything", was.Name),
-					Message: fmt.Sprintf(
-						"the documents describe the agent %q in another way than before, and not "+
-							"all that it has is targeted",
-						was.Name,
-					),
-				},
-			)
+			problems.Add(diag.Problem{Pos: t.x.Model.AtAgent(was.Name),
+				Hint: fmt.Sprintf("target all of it (agent=%s), or apply everything", was.Name),
+				Message: fmt.Sprintf("the documents describe the agent %q in another way than "+
+					"before, and not all that it has is targeted", was.Name)})
 			continue
 		}
 		agents.byName[was.Name] = was
 	}
-	agents.list = slices.SortedFunc(
-		maps.Values(agents.byName),
-		func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) },
-	)
+	agents.list = slices.SortedFunc(maps.Values(agents.byName), compareNames)
 	return problems
 }
 

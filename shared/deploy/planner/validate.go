@@ -18,38 +18,25 @@ func (pl *Config) validateExport(x Export) diag.Problems {
 	pl.Checker.Keep(x.Model)
 	switch {
 	case !x.Target.Empty() && (x.Partial || x.NoRelease):
-		problems.Add(
-			diag.Problem{
-				Message: "a filter does not go together with a partial export, or one that is " +
-					"not released",
-				Hint: "leave out one of the two",
-			},
-		)
+		problems.Add(diag.Problem{Message: "a filter does not go together with a partial export, or " +
+			"one that is not released", Hint: "leave out one of the two"})
 	case x.Partial:
 		if !x.Model.Valid {
 			problems = pl.Checker.Validate(x.Model)
 		}
-		sets := map[string]bool{}
+		exported := map[string]bool{}
 		for i := range x.Model.Resources {
-			sets[x.Model.Resources[i].Set] = true
+			exported[x.Model.Resources[i].Set] = true
 		}
 		for _, s := range x.DeleteSets {
-			if sets[s] {
-				problems.Add(
-					diag.Problem{
-						Message: fmt.Sprintf("set %q is exported and deleted at once", s),
-						Hint:    "leave out one of the two",
-					},
-				)
+			if exported[s] {
+				problems.Add(diag.Problem{Hint: "leave out one of the two",
+					Message: fmt.Sprintf("set %q is exported and deleted at once", s)})
 			}
 		}
 	case len(x.DeleteSets) > 0:
-		problems.Add(
-			diag.Problem{
-				Message: "sets can only be deleted by a partial export",
-				Hint:    "add --partial",
-			},
-		)
+		problems.Add(diag.Problem{Message: "sets can only be deleted by a partial export",
+			Hint: "add --partial"})
 	case !x.Model.Valid:
 		problems = pl.Checker.ValidateClosed(x.Model)
 	}
