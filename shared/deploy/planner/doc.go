@@ -13,7 +13,8 @@
 //	exporting.go                  the procedure; validate.go and files.go are its first steps
 //	sets.go, increment.go         exports that affect few resources: a bounded edit (bounded.go,
 //	                              replaced.go) of parts of the last version (reader.go)
-//	edit.go, merge.go, target.go  all other exports: an edit of the base version
+//	whole.go                      all other exports: an edit (edit.go) of the whole base version;
+//	                              merge.go for partial ones, target.go for targeted ones
 //	resolve.go                    values for the references of the model: values.go reads them,
 //	                              attributes.go and fitting.go put them into one resource
 //	release.go, releaser.go       the difference to the version in force, and its rows

@@ -58,6 +58,8 @@ type Export struct {
 	// Limits, when not nil, bounds the number of resources that may leave. An export that exceeds
 	// it is Refused, with the resources as problems, and nothing is done.
 	Limits *Limits
+
+	sets []string // the sets of the model, sorted
 }
 
 // Exported is the result of an export.

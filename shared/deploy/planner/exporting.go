@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 
-	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
@@ -99,6 +98,7 @@ func (pl *Planner) LockExports(ctx context.Context, env, turn string) error {
 
 // next builds the version that results from an export, and stores nothing.
 func (p *exporting) next(ctx context.Context, x Export) (next, error) {
+	x.sets = setsOf(x.Model.Resources)
 	last, err := p.pl.Client.Version(ctx, p.was, p.env.Last)
 	if err != nil {
 		return next{}, err
@@ -134,49 +134,6 @@ func (p *exporting) content(ctx context.Context, x Export, last state.Version) (
 		return n, err
 	}
 	return p.applyWhole(ctx, x, last)
-}
-
-// applyWhole applies an export to all resources of its base version.
-func (p *exporting) applyWhole(ctx context.Context, x Export, last state.Version) (next, error) {
-	if p.dry || x.Expect != "" || x.Limits != nil { // it may be exported again
-		x.Model = x.Model.Clone()
-	}
-	e, err := editOf(ctx, p.planning, x, last)
-	if err != nil {
-		return next{}, err
-	}
-	p.targets = e.targets
-	set, err := e.apply(ctx, p.planning)
-	if err != nil || p.check {
-		return next{}, err
-	}
-	blobs, sums := version.Chunks(set.entries, p.pl.ChunkSize)
-	out := next{sums: sums, entries: set.entries, blobs: blobs, volatile: set.volatile,
-		stays: set.kept.resources,
-		version: state.Version{Resources: len(set.entries), Agents: set.agents,
-			Sets: setsOf(set.resources), Base: e.base.Number, Files: set.files}}
-	for _, b := range blobs {
-		out.version.Chunks = append(out.version.Chunks, b.Hash)
-	}
-	if e.base.Number > 0 && e.base.Number == p.env.Released {
-		out.base = e.entries
-	}
-	if x.Partial && !set.unsettled {
-		out.contents = version.ContentsOf(p.pl.Checker, model.TargetsOf(set.agents, true),
-			set.resources, sums, p.pl.Contents.Get(last.Digest))
-	}
-	return out, nil
-}
-
-// editOf returns the edit that an export makes, given the last version.
-func editOf(ctx context.Context, p *planning, x Export, last state.Version) (*edit, error) {
-	switch {
-	case !x.Target.Empty():
-		return targetedEdit(ctx, p, x)
-	case x.Partial:
-		return partialEdit(ctx, p, x, last)
-	}
-	return wholeEdit(ctx, p, x, last)
 }
 
 // export does the part of an export that is serialised with other exports.
@@ -288,57 +245,4 @@ func (p *exporting) compareVersions(
 		delete(before, en.ID)
 	}
 	return changed, len(before), nil
-}
-
-// checksAll reports whether an export requests a check of all resources.
-func checksAll(x *Export) bool {
-	return x.Check && x.Target.Empty() && len(x.CheckAgents) == 0
-}
-
-// request plans the requests of an export besides the release, and writes the whole plan.
-func (p *exporting) request(ctx context.Context, x Export) error {
-	some := x.Check && !checksAll(&x)
-	switch {
-	case some:
-		if err := p.checkTargets(ctx, x.CheckAgents); err != nil {
-			return err
-		}
-	case x.Check:
-		p.startWave(state.PriorityUserRepair, false)
-		if err := p.retryRemovals(ctx, state.PriorityUserRepair); err != nil {
-			return err
-		}
-	}
-	if x.RetryFailed {
-		if err := p.scheduleUnfinished(ctx, state.PriorityUserDeploy, true,
-			p.targets.match); err != nil {
-			return err
-		}
-	}
-	again, err := p.retry(ctx, x.Retry)
-	if err != nil {
-		return err
-	}
-	if some || x.RetryFailed || again {
-		graph, err := p.pl.Graphs.Get(ctx, p.env.Graph)
-		if err != nil {
-			return err
-		}
-		p.orderBy(graph) // with what the release has planned
-	}
-	return p.commitAll(ctx)
-}
-
-// retry schedules failed and skipped resources among ids, and reports whether there may be any. If
-// the environment has none, it reads no row.
-func (p *exporting) retry(ctx context.Context, ids []resource.ID) (bool, error) {
-	if len(ids) == 0 {
-		return false, nil
-	}
-	n, err := countRows(ctx, p.planning, state.StatusFailed, state.StatusUnavailable,
-		state.StatusSkipped)
-	if err != nil || n == 0 {
-		return false, err
-	}
-	return true, retryRows(ctx, p.planning, ids, state.PriorityNewVersion, nil)
 }

@@ -44,8 +44,7 @@ func (p *exporting) applyIncrement(ctx context.Context, x Export, last state.Ver
 		!slices.Equal(last.Files, x.Since.Files) {
 		return next{}, ErrWhole
 	}
-	sets := setsOf(x.Model.Resources)
-	owned, err := p.pl.ownedOf(ctx, p.env.Name, sets)
+	owned, err := p.pl.ownedOf(ctx, p.env.Name, x.sets)
 	if err != nil || len(owned) > 0 {
 		return next{}, cmp.Or(err, ErrWhole)
 	}
@@ -53,7 +52,7 @@ func (p *exporting) applyIncrement(ctx context.Context, x Export, last state.Ver
 	if err != nil {
 		return next{}, err
 	}
-	s.put, s.sets, s.stays = x.Model.Resources, sets, true
+	s.put, s.sets, s.stays = x.Model.Resources, x.sets, true
 	if err := s.keepEdges(ctx); err != nil {
 		return next{}, err
 	}

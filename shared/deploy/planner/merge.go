@@ -28,7 +28,7 @@ func partialEdit(
 		return nil, err
 	}
 	replaced := map[string]bool{}
-	for _, s := range slices.Concat(setsOf(x.Model.Resources), x.DeleteSets) {
+	for _, s := range slices.Concat(x.sets, x.DeleteSets) {
 		replaced[s] = true
 	}
 	if x.KeepShared {
@@ -181,36 +181,4 @@ func sameIntent(a, b *resource.Resource) bool {
 		}
 	}
 	return true
-}
-
-// wholeEdit returns the edit of a whole export: it puts all resources of the model, and drops all
-// others but those in the sets of other owners.
-func wholeEdit(
-	ctx context.Context, p *planning, x Export, last state.Version,
-) (*edit, error) {
-	all := &edit{Edit: version.Edit{Put: x.Model}}
-	base, owned, err := ownedIn(ctx, p, x, last)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.pl.checkDescribed(ctx, p.was, x.Model, len(owned) > 0); err != nil || len(owned) == 0 {
-		return all, err
-	}
-	e, err := readBase(ctx, p, base)
-	if err != nil {
-		return nil, err
-	}
-	e.Put, e.Agents = x.Model, MergeAgents(base.Agents, x.Model.Agents)
-	index := indexOf(x.Model)
-	for _, id := range slices.Sorted(maps.Keys(e.was)) {
-		set := e.was[id].Set
-		i, again := index[id]
-		switch {
-		case owned[set] && again:
-			e.problems.Add(hasOwned(x.Model, i, set))
-		case !owned[set] && !again:
-			e.Drop[id] = true
-		}
-	}
-	return e, nil
 }

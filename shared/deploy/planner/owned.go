@@ -19,7 +19,7 @@ func (p *exporting) checkOwned(ctx context.Context, x Export) error {
 	if !x.Partial || x.Owner {
 		return nil
 	}
-	owned, err := p.pl.ownedOf(ctx, p.env.Name, append(setsOf(x.Model.Resources), x.DeleteSets...))
+	owned, err := p.pl.ownedOf(ctx, p.env.Name, slices.Concat(x.sets, x.DeleteSets))
 	if err != nil || len(owned) == 0 {
 		return err
 	}
@@ -230,7 +230,7 @@ func ownedIn(
 	if err != nil {
 		return state.Version{}, nil, err
 	}
-	sets := slices.Concat(base.Sets, setsOf(x.Model.Resources))
+	sets := slices.Concat(base.Sets, x.sets)
 	slices.Sort(sets)
 	owned, err := p.pl.ownedOf(ctx, p.env.Name, slices.Compact(sets))
 	if err != nil {

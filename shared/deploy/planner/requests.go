@@ -174,3 +174,56 @@ func (pl *Planner) changeParameters(
 		return p.commit(ctx, scheduleChanges)
 	})
 }
+
+// checksAll reports whether an export requests a check of all resources.
+func checksAll(x *Export) bool {
+	return x.Check && x.Target.Empty() && len(x.CheckAgents) == 0
+}
+
+// request plans the requests of an export besides the release, and writes the whole plan.
+func (p *exporting) request(ctx context.Context, x Export) error {
+	some := x.Check && !checksAll(&x)
+	switch {
+	case some:
+		if err := p.checkTargets(ctx, x.CheckAgents); err != nil {
+			return err
+		}
+	case x.Check:
+		p.startWave(state.PriorityUserRepair, false)
+		if err := p.retryRemovals(ctx, state.PriorityUserRepair); err != nil {
+			return err
+		}
+	}
+	if x.RetryFailed {
+		if err := p.scheduleUnfinished(ctx, state.PriorityUserDeploy, true,
+			p.targets.match); err != nil {
+			return err
+		}
+	}
+	again, err := p.retry(ctx, x.Retry)
+	if err != nil {
+		return err
+	}
+	if some || x.RetryFailed || again {
+		graph, err := p.pl.Graphs.Get(ctx, p.env.Graph)
+		if err != nil {
+			return err
+		}
+		p.orderBy(graph) // with what the release has planned
+	}
+	return p.commitAll(ctx)
+}
+
+// retry schedules failed and skipped resources among ids, and reports whether there may be any. If
+// the environment has none, it reads no row.
+func (p *exporting) retry(ctx context.Context, ids []resource.ID) (bool, error) {
+	if len(ids) == 0 {
+		return false, nil
+	}
+	n, err := countRows(ctx, p.planning, state.StatusFailed, state.StatusUnavailable,
+		state.StatusSkipped)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return true, retryRows(ctx, p.planning, ids, state.PriorityNewVersion, nil)
+}

@@ -44,7 +44,7 @@ func (p *exporting) applySets(ctx context.Context, x Export, last state.Version)
 	if err != nil || s.base.contents == nil {
 		return next{}, cmp.Or(err, ErrWhole)
 	}
-	if err := s.readSets(ctx, append(setsOf(x.Model.Resources), x.DeleteSets...)); err != nil {
+	if err := s.readSets(ctx, slices.Concat(x.sets, x.DeleteSets)); err != nil {
 		return next{}, err
 	}
 	if err := s.putSets(ctx, x); err != nil {
