@@ -60,9 +60,9 @@ func sameDescribed(a, b []resource.Agent) bool {
 // MergeAgents returns the agents of both lists; an agent of over replaces one of base with the same
 // name.
 func MergeAgents(base, over []resource.Agent) []resource.Agent {
-	out := slices.Clone(over)
+	out, replaced := slices.Clone(over), agentsByName(over)
 	for _, a := range base {
-		if !slices.ContainsFunc(over, func(b resource.Agent) bool { return a.Name == b.Name }) {
+		if _, is := replaced[a.Name]; !is {
 			out = append(out, a)
 		}
 	}

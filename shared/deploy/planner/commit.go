@@ -36,10 +36,10 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 		Version:        s.version,
 		Forget:         s.forget,
 		Agents:         s.agents,
-		DropAgents:     s.goodbye,
+		DropAgents:     s.dropAgents,
 		Parameters:     s.set,
 		DropParameters: s.unset,
-		DropKept:       s.unkept,
+		DropKept:       s.dropKept,
 	}
 	if len(p.order) > 0 {
 		c.Rows = make([]state.Row, 0, len(p.order))
@@ -115,7 +115,7 @@ func nothing(p *planning) bool { return len(p.drop) == 0 && !hasWrites(p) }
 func hasWrites(p *planning) bool {
 	s := &p.store
 	n := len(p.order) + len(s.forget) + len(s.agents) + len(s.set) + len(s.unset) +
-		len(s.goodbye) + len(s.unkept)
+		len(s.dropAgents) + len(s.dropKept)
 	return n > 0 || s.version != nil || p.env != p.was
 }
 

@@ -112,7 +112,7 @@ func (pl *Planner) ForgetAgent(ctx context.Context, env, name string) ([]resourc
 		if len(ids)+len(known) == 0 {
 			return nil, noAgent(ctx, p, name)
 		}
-		p.store.goodbye, paused = []string{name}, known[name].Paused
+		p.store.dropAgents, paused = []string{name}, known[name].Paused
 		return ids, nil
 	})
 	if err != nil || !paused {
@@ -160,9 +160,9 @@ func (pl *Planner) forget(
 		gone := make(map[resource.ID]bool, len(ids))
 		for _, id := range ids {
 			gone[id] = true
-			p.store.unkept = append(p.store.unkept, id)
+			p.store.dropKept = append(p.store.dropKept, id)
 			if row := p.rows[id]; row != nil {
-				p.store.unkept = append(p.store.unkept, row.EarlierIDs()...)
+				p.store.dropKept = append(p.store.dropKept, row.EarlierIDs()...)
 			}
 			follows = append(follows, state.Outbox{ID: pl.NewID(), Kind: state.OutboxRecovered, Of: id,
 				At: pl.Clock.Now(), Priority: state.PriorityUserDeploy})

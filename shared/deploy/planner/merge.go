@@ -46,7 +46,7 @@ func partialEdit(
 	for _, a := range put.Agents {
 		delete(e.kept.agents, a.Name)
 	}
-	return e, (&merger{pl: p.pl, env: p.env.Name, edit: e, replaced: replaced, owner: x.Owner}).carry(ctx)
+	return e, (&merger{pl: p.pl, env: p.env.Name, edit: e, replaced: replaced, owner: x.Owner}).merge(ctx)
 }
 
 // withoutShared returns a model without resources of no set that the base already has, unless the
@@ -68,14 +68,14 @@ type merger struct {
 	pl  *Planner
 	env string
 	*edit
-	replaced map[string]bool
-	owner    bool
-	taken    []taken
+	replaced  map[string]bool
+	owner     bool
+	conflicts []conflict
 }
 
-// carry drops the resources of the base that do not stay, and checks that the model changes only
+// merge drops the resources of the base that do not stay, and checks that the model changes only
 // resources that it may change.
-func (mg *merger) carry(ctx context.Context) error {
+func (mg *merger) merge(ctx context.Context) error {
 	index := indexOf(mg.Put)
 	for id, old := range mg.was {
 		if _, again := index[id]; !again && old.Set != "" && mg.replaced[old.Set] {
@@ -84,16 +84,16 @@ func (mg *merger) carry(ctx context.Context) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(mg.was)) {
 		if i, again := index[id]; again {
-			mg.redescribed(i, mg.was[id])
+			mg.describe(i, mg.was[id])
 		} else if !mg.Drop[id] {
-			mg.stays(mg.was[id])
+			mg.keep(mg.was[id])
 		}
 	}
-	return mg.reportTaken(ctx)
+	return mg.reportConflicts(ctx)
 }
 
-// redescribed handles resource i of the model, which is in the base as well.
-func (mg *merger) redescribed(i int, old *resource.Resource) {
+// describe handles resource i of the model, which is in the base as well.
+func (mg *merger) describe(i int, old *resource.Resource) {
 	r := &mg.Put.Resources[i]
 	switch {
 	case old.Set == "" && r.Set == "":
@@ -113,54 +113,49 @@ func (mg *merger) redescribed(i int, old *resource.Resource) {
 		slices.Sort(r.Requires)
 		r.Requires = slices.Compact(r.Requires)
 		r.Attributes, r.Followed = old.Attributes, old.Followed // references may have values
-		mg.stays(r)
+		mg.keep(r)
 	case old.Set != r.Set && !mg.replaced[old.Set]:
-		mg.taken = append(mg.taken, taken{i, old.Set})
+		mg.conflicts = append(mg.conflicts, conflict{i, old.Set})
 	}
 }
 
-// taken is a resource of the model that the base has in a set that is not replaced.
-type taken struct {
+// conflict is a resource of the model that the base has in a set that is not replaced.
+type conflict struct {
 	i   int
 	set string
 }
 
-// reportTaken refuses resources in sets that are not replaced.
-func (mg *merger) reportTaken(ctx context.Context) error {
+// reportConflicts refuses resources in sets that are not replaced.
+func (mg *merger) reportConflicts(ctx context.Context) error {
 	var sets []string
-	for _, t := range mg.taken {
+	for _, t := range mg.conflicts {
 		if t.set != "" {
 			sets = append(sets, t.set)
 		}
 	}
 	owned, err := mg.pl.ownedOf(ctx, mg.env, sets)
-	for _, t := range mg.taken {
-		hint := toMove(t.set)
-		if owned[t.set] {
-			hint = hintOwned
+	for _, t := range mg.conflicts {
+		p := isElsewhere(mg.Put, t.i, t.set)
+		if p.Hint = moveHint(t.set); owned[t.set] {
+			p.Hint = hintOwned
 		}
-		mg.problems.Add(diag.Problem{
-			Pos: mg.Put.At(t.i, "set"), Hint: hint,
-			Resource: string(mg.Put.Resources[t.i].ID),
-			Message: fmt.Sprintf("the resource is in %s, which this export does not replace",
-				model.SetText(t.set)),
-		})
+		mg.problems.Add(p)
 	}
 	return err
 }
 
-// toMove returns the hint for moving a resource out of a set that a partial export does not
+// moveHint returns the hint for moving a resource out of a set that a partial export does not
 // replace.
-func toMove(set string) string {
+func moveHint(set string) string {
 	if set == "" {
 		return "export the whole model with it, as parts only add to the shared set"
 	}
 	return fmt.Sprintf("export set %q too, or delete it with --delete-set", set)
 }
 
-// stays records that a resource is as the base has it. A resource that is completed from others may
+// keep records that a resource is as the base has it. A resource that is completed from others may
 // have got references of these.
-func (mg *merger) stays(r *resource.Resource) {
+func (mg *merger) keep(r *resource.Resource) {
 	if !mg.pl.Checker.Gathers(r) {
 		mg.kept.resources[r.ID] = true
 	}

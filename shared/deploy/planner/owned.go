@@ -36,13 +36,13 @@ func (p *exporting) checkOwned(ctx context.Context, x Export) error {
 // refuseOwned returns a problem for each set of another owner in a model, at its first resource.
 func refuseOwned(m *model.Model, owned map[string]bool, hint string) diag.Problems {
 	var problems diag.Problems
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	for i := range m.Resources {
 		r := &m.Resources[i]
-		if !owned[r.Set] || told[r.Set] {
+		if !owned[r.Set] || seen[r.Set] {
 			continue
 		}
-		told[r.Set] = true
+		seen[r.Set] = true
 		p := ofInstance(r.Set, hint)
 		p.Pos, p.Resource = m.At(i, "set"), string(r.ID)
 		problems.Add(p)
@@ -211,11 +211,16 @@ const hintOwned = "an instance of a service has it: delete that first, or leave 
 
 // hasOwned returns the problem that resource i of a model is in a set of another owner.
 func hasOwned(m *model.Model, i int, set string) diag.Problem {
-	return diag.Problem{
-		Pos: m.At(i, ""), Resource: string(m.Resources[i].ID), Hint: hintOwned,
+	p := isElsewhere(m, i, set)
+	p.Pos, p.Hint = m.At(i, ""), hintOwned
+	return p
+}
+
+// isElsewhere returns the problem that the base has resource i of a model in a set that stays.
+func isElsewhere(m *model.Model, i int, set string) diag.Problem {
+	return diag.Problem{Pos: m.At(i, "set"), Resource: string(m.Resources[i].ID),
 		Message: fmt.Sprintf("the resource is in %s, which this export does not replace",
-			model.SetText(set)),
-	}
+			model.SetText(set))}
 }
 
 // ownedIn returns the version whose sets of other owners a whole export keeps, and these sets. A

@@ -86,14 +86,14 @@ type planning struct {
 
 // writes is the data that a commit writes besides rows.
 type writes struct {
-	by      state.Origin // who releases, and the reason
-	version *state.Version
-	forget  []int // versions
-	agents  []resource.Agent
-	goodbye []string // agents to remove
-	set     []state.Parameter
-	unset   []state.ParameterKey
-	unkept  []resource.ID // ids whose kept states are removed
+	by         state.Origin // who releases, and the reason
+	version    *state.Version
+	forget     []int // versions
+	agents     []resource.Agent
+	dropAgents []string // agents to remove
+	set        []state.Parameter
+	unset      []state.ParameterKey
+	dropKept   []resource.ID // ids whose kept states are removed
 }
 
 // newPlanning returns an empty plan for an environment.

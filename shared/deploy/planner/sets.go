@@ -3,12 +3,14 @@ package planner
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
+	"southbound/shared/diag"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -181,28 +183,23 @@ func (s *bounded) addRequired(
 
 // resolve gives values to the references in the put resources, and returns their entries. It
 // declines if one of the given agents differs from the version, or a resource changes its meaning for
-// other resources: the whole merge reports the problem and its place.
+// other resources, or has a problem: the whole merge reports the problem and its place.
 func (s *bounded) resolve(ctx context.Context, given []resource.Agent) ([]version.Entry, error) {
-	r := s.plan.resolver()
-	m := &model.Model{Resources: s.put, Agents: given}
-	known, refs, err := r.references(ctx, m, kept{})
-	if err != nil {
-		return nil, err
+	keep := kept{agents: map[string]bool{}}
+	for name := range s.base.byName {
+		keep.agents[name] = true
 	}
-	agents, problems := r.resolveAgents(ctx, &model.Model{Agents: given}, known, nil)
-	for _, a := range agents.list {
-		was, there := s.base.byName[a.Name]
-		if !there || !was.Described || !state.SameAgents([]resource.Agent{was}, []resource.Agent{a}) {
-			return nil, ErrWhole
-		}
+	for _, a := range given {
+		delete(keep.agents, a.Name)
 	}
-	out, err := r.resolveAndEncode(
-		ctx, m, refs, known, agentSet{list: s.base.Agents, byName: s.base.byName}, kept{},
-	)
-	if len(problems) > 0 || err != nil || out.unsettled {
+	out, err := s.plan.resolver().resolveModel(ctx,
+		&model.Model{Resources: s.put, Agents: MergeAgents(s.base.Agents, given)}, keep)
+	problems := diag.Problems(nil)
+	if errors.As(err, &problems) || err == nil && (out.unsettled ||
+		!state.SameAgents(out.agents, s.base.Agents) || !sameDescribed(out.agents, s.base.Agents)) {
 		return nil, ErrWhole
 	}
-	return out.entries, nil
+	return out.entries, err
 }
 
 // readSets reads the resources that the version has in the given sets.

@@ -121,8 +121,8 @@ func (t *targeted) find(ctx context.Context) error {
 	}
 	t.targets = out
 	t.put()
-	t.takeAlong()
-	if err := t.leaveOwned(ctx); err != nil {
+	t.findMoved()
+	if err := t.excludeOwned(ctx); err != nil {
 		return err
 	}
 	if len(out.asked) == 0 && status == nil && !t.x.Defer {
@@ -147,9 +147,9 @@ func (t *targeted) put() {
 		func(a resource.Agent) bool { return !used[a.Name] })
 }
 
-// takeAlong finds the resources of the base whose things have other ids in the documents. If the
+// findMoved finds the resources of the base whose things have other ids in the documents. If the
 // export selects the new id, the old one leaves with it.
-func (t *targeted) takeAlong() {
+func (t *targeted) findMoved() {
 	t.Moved = map[resource.ID]resource.ID{}
 	checker := t.p.pl.Checker
 	var leave []*resource.Resource
@@ -176,9 +176,9 @@ func (t *targeted) takeAlong() {
 	}
 }
 
-// leaveOwned keeps selected resources of sets that belong to other owners if the documents do not
+// excludeOwned keeps selected resources of sets that belong to other owners if the documents do not
 // have them. It rejects documents that describe resources of these sets.
-func (t *targeted) leaveOwned(ctx context.Context) error {
+func (t *targeted) excludeOwned(ctx context.Context) error {
 	var sets []string
 	for id := range t.Drop {
 		sets = append(sets, t.was[id].Set)
