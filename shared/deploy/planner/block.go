@@ -55,13 +55,8 @@ func (b *blocker) begin(ctx context.Context, others []resource.ID) error {
 	var ids []resource.ID
 	for _, id := range slices.Concat(b.p.order, others) {
 		ids = append(ids, id)
-		for _, g := range []*version.Graph{old, b.g} {
-			if n := g.Node(id); n >= 0 {
-				for _, d := range g.Dependants(n) {
-					ids = append(ids, g.IDs[d])
-				}
-			}
-		}
+		ids = append(ids, version.DependantsOf(old, id)...)
+		ids = append(ids, version.DependantsOf(b.g, id)...)
 	}
 	ids = append(ids, version.Rewired(old, b.g)...)
 	slices.Sort(ids)

@@ -26,22 +26,16 @@ func (pl *Config) upload(ctx context.Context, env string, m *model.Model) (int, 
 	if err != nil {
 		return 0, fault.Wrap(fault.Unknown, "read version", err)
 	}
-	known := map[string]bool{}
+	hashes := slices.Sorted(maps.Keys(m.Files))
 	for _, v := range vs {
-		for _, h := range v.Files {
-			known[h] = true
-		}
-	}
-	hashes := make([]string, 0, len(m.Files))
-	for h := range m.Files {
-		if !known[h] {
-			hashes = append(hashes, h)
-		}
+		hashes = slices.DeleteFunc(hashes, func(h string) bool {
+			_, stored := slices.BinarySearch(v.Files, h)
+			return stored
+		})
 	}
 	if len(hashes) == 0 {
 		return pl.storeDeclarations(ctx, m)
 	}
-	slices.Sort(hashes)
 	missing, err := pl.Files.Missing(ctx, hashes)
 	if err != nil {
 		return 0, fault.Wrap(fault.Unknown, "find files", err)

@@ -176,39 +176,33 @@ func (pl *collector) used(ctx context.Context) (map[string]bool, error) {
 	return used, nil
 }
 
+// usedFiles adds the hashes of the files to which an environment refers.
 func (pl *collector) usedFiles(ctx context.Context, env string, used map[string]bool) error {
 	stored, err := pl.State.Env(ctx, env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	for _, h := range version.GraphFiles(stored.Graph) {
-		used[h] = true
+	add := func(hashes []string) {
+		for _, h := range hashes {
+			used[h] = true
+		}
 	}
+	add(version.GraphFiles(stored.Graph))
 	vs, err := pl.State.Versions(ctx, env)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read versions", err)
 	}
 	for _, v := range vs {
-		for _, h := range v.Places {
-			used[h] = true
-		}
+		add(v.Places)
+		add(v.Chunks)
+		add(v.Files)
 		if v.Contents != nil {
 			used[v.Contents.Base] = true
-		}
-		for _, h := range v.Chunks {
-			used[h] = true
-		}
-		for _, h := range v.Files {
-			used[h] = true
 		}
 	}
 	return pl.Client.EachRow(ctx, env, func(r *state.Row) error {
 		if res, err := resource.Decode(r.Body); err == nil {
-			for _, ref := range resource.References(res.Attributes) {
-				if f, ok := ref.(resource.File); ok {
-					used[f.Hash] = true
-				}
-			}
+			add(version.FilesOf(res))
 		}
 		return nil
 	})

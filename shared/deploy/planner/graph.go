@@ -22,10 +22,8 @@ func (r *releaser) graph(ctx context.Context) (*version.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range old.Nodes(r.delta.done) {
-		for _, d := range old.Dependants(n) {
-			r.edited = append(r.edited, old.IDs[d])
-		}
+	for _, id := range r.delta.done {
+		r.edited = append(r.edited, version.DependantsOf(old, id)...)
 	}
 	put, gone := []version.Node(nil), slices.Clone(r.delta.done)
 	if !r.delta.stays {

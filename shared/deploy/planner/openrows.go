@@ -100,10 +100,8 @@ func addDependants(
 	ctx context.Context, p *planning, g *version.Graph, changed []resource.ID, to *openRows,
 ) error {
 	var ids []resource.ID
-	for _, n := range g.Nodes(changed) {
-		for _, d := range g.Dependants(n) {
-			ids = append(ids, g.IDs[d])
-		}
+	for _, id := range changed {
+		ids = append(ids, version.DependantsOf(g, id)...)
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)

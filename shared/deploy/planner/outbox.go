@@ -171,15 +171,7 @@ func receivers(g *version.Graph, entry *state.Outbox) []resource.ID {
 	case entry.To != "":
 		return []resource.ID{entry.To}
 	}
-	n := g.Node(entry.Of)
-	if n < 0 {
-		return nil
-	}
-	var out []resource.ID
-	for _, d := range g.Dependants(n) {
-		out = append(out, g.IDs[d])
-	}
-	return out
+	return version.DependantsOf(g, entry.Of)
 }
 
 // running returns the running resources. It returns nil if they do not matter, since all dependants

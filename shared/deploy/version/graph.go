@@ -56,6 +56,19 @@ func (g *Graph) DirectlyRequires(a, b resource.ID) bool {
 // Dependants returns the nodes that wait for node.
 func (g *Graph) Dependants(node int32) []int32 { return g.dag.Dependants(int(node)) }
 
+// DependantsOf returns the ids of the resources that wait for a resource.
+func DependantsOf(g *Graph, id resource.ID) []resource.ID {
+	n := g.Node(id)
+	if n < 0 {
+		return nil
+	}
+	var out []resource.ID
+	for _, d := range g.Dependants(n) {
+		out = append(out, g.IDs[d])
+	}
+	return out
+}
+
 // Lane returns the lane of node.
 func (g *Graph) Lane(node int32) string { return g.Lanes[g.LaneOf[node]] }
 
