@@ -138,7 +138,6 @@ func (d *dryRunner) run(
 	ctx context.Context, entries []version.Entry, misfits map[resource.ID]string,
 ) (DryRun, error) {
 	d.out.Version = d.version
-	lanes := state.LanesOf(d.agents)
 	rows := make(map[resource.ID]*state.Row, len(entries))
 	nodes := make([]version.Node, 0, len(entries))
 	purged := map[resource.ID]bool{}
@@ -148,7 +147,7 @@ func (d *dryRunner) run(
 		if err != nil {
 			return d.out, fault.Wrap(fault.Damaged, "read version", err)
 		}
-		lane := state.LaneOf(res.ID, res.Agent, lanes[res.Agent])
+		lane := state.LaneOf(res.Agent)
 		rows[res.ID] = &state.Row{
 			ID: res.ID,
 			Intent: state.Intent{Lane: lane, Version: d.version, Hash: entries[i].Hash,

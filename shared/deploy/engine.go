@@ -51,6 +51,8 @@ type Config struct {
 	// instead of ending. It returns the hints of the notices, or false if d passed without a
 	// notice.
 	Await func(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool)
+	// NewMonitor, when set, returns the monitor of a worker. Only simulations set it.
+	NewMonitor func() Monitor
 	// Ended, when set, reports whether the process behind a holder of leases is known to have
 	// ended.
 	Ended func(holder string) bool
@@ -147,9 +149,12 @@ func (e *Engine) planner() *planner.Planner {
 func (e *Engine) laneConfig() lane.Config {
 	return lane.Config{Client: e.client(), Graphs: e.graphs, Views: e.views, Runs: e.runner(),
 		FollowUp: e.planner().FollowUp, Jitter: e.Jitter, Await: e.Await, Ran: e.Ran,
-		Waits: e.Waits,
+		Waits: e.Waits, NewMonitor: e.NewMonitor,
 		Asked: e.Sizes.Asked, Claim: e.Sizes.Claim}
 }
+
+// Monitor protects the state of a worker, which its lanes share.
+type Monitor = lane.Monitor
 
 // LaneRun describes how a run of a lane ended.
 type LaneRun = lane.Outcome

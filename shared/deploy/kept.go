@@ -175,11 +175,7 @@ func (e *Engine) laneOf(ctx context.Context, env string, id resource.ID) (string
 	if row := rows[id]; row != nil {
 		return row.Lane, nil
 	}
-	agents, err := e.State.Agents(ctx, env, id.Agent())
-	if err != nil {
-		return "", fault.Wrap(fault.Unknown, "change kept state", err)
-	}
-	return state.LaneOf(id, id.Agent(), agents[id.Agent()].Lanes), nil
+	return state.LaneOf(id.Agent()), nil
 }
 
 // commitUnmoved makes the commit of inLane, and returns the outbox entries that it has added. It holds

@@ -40,17 +40,13 @@ func (e *Engine) AdoptKept(ctx context.Context, env string, all []AdoptedState) 
 	if err := e.unknown(ctx, env, ids); err != nil {
 		return err
 	}
-	agents, err := e.State.Agents(ctx, env, agentsIn(ids)...)
-	if err != nil {
-		return fault.Wrap(fault.Unknown, what, err)
-	}
 	lanes := map[string][]state.Kept{}
 	for i := range all {
 		k, err := e.sealAdopted(ctx, env, &all[i])
 		if err != nil {
 			return err
 		}
-		key := state.LaneOf(k.ID, k.ID.Agent(), agents[k.ID.Agent()].Lanes)
+		key := state.LaneOf(k.ID.Agent())
 		lanes[key] = append(lanes[key], k)
 	}
 	var stored []state.Kept

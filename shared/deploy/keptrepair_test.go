@@ -3,13 +3,11 @@ package deploy_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"southbound/shared/deploy"
-	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -187,46 +185,11 @@ func (s *preceded) Acquire(
 	return s.State.Acquire(ctx, env, key, holder, now, until)
 }
 
-// TestImportKeptOfAMovedResource pins that no state is stored under the lease of a lane that the
-// resource leaves before this lease is taken: the worker of its new lane may be running it.
-func TestImportKeptOfAMovedResource(t *testing.T) {
-	t.Parallel()
-	r, _ := keptRig(t)
-	one := labelled("a", "one", "x")
-	for i := 0; state.LaneOf(one.ID, "a", 3) == "a/0"; i++ {
-		one = labelled("a", fmt.Sprint("one", i), "x")
-	}
-	withLanes := func(lanes int) *model.Model {
-		m := modelOf(one)
-		m.Agents = []resource.Agent{{Name: "a", Transport: "local", Lanes: lanes}}
-		return m
-	}
-	r.export(deploy.Export{Model: withLanes(3)})
-	r.drain()
-	before := must(r.e.Kept(t.Context(), "e", one.ID))(t)
-	config := r.e.Config
-	config.State = &preceded{r.home, state.LaneOf(one.ID, "a", 3),
-		func() { r.export(deploy.Export{Model: withLanes(1)}) }}
-	_, _, err := deploy.New(config).ImportKept(t.Context(), "e", one.ID, before.Sealed, "")
-	if now := must(r.e.Kept(t.Context(), "e", one.ID))(t); !fault.Is(err, fault.Busy) ||
-		now.Revision != before.Revision {
-		t.Errorf("%v; replaced: %t", err, now.Revision != before.Revision)
-	}
-	r.drain()
-	if _, changed, err := r.e.ImportKept(t.Context(), "e", one.ID, before.Sealed, ""); err != nil || !changed {
-		t.Errorf("in its new lane: %t, %v", changed, err)
-	}
-}
-
-// TestImportKeptOfALeavingResource pins that an import keeps the worker away that purges the resource. A
-// resource that leaves the model stays in its lane if the number of lanes changes.
+// TestImportKeptOfALeavingResource pins that an import keeps the worker away that purges the resource.
 func TestImportKeptOfALeavingResource(t *testing.T) {
 	t.Parallel()
 	r, _ := keptRig(t)
 	one := labelled("a", "one", "x")
-	for i := 0; state.LaneOf(one.ID, "a", 3) == "a/0"; i++ {
-		one = labelled("a", fmt.Sprint("one", i), "x")
-	}
 	one.PurgeOnDelete = true
 	r.export(deploy.Export{Model: modelOf(one, labelled("a", "other", "y"))})
 	r.drain()

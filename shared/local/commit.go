@@ -326,8 +326,8 @@ func (t *tx) lease() error {
 	if err != nil {
 		return err
 	}
-	if t.out.Started {
-		runs = t.in.Next
+	if runs = append(runs, t.in.Beside...); t.out.Started {
+		runs = t.in.Starts()
 	}
 	refused := len(t.in.Next) > 0 && !t.out.Started
 	if err := query(t.c, `UPDATE leases SET runs = iif(?, runs, ?), until = max(until, ?),

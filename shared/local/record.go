@@ -59,7 +59,6 @@ type restOfRow struct {
 	FactsAsked      int64            `cbor:"24,keyasint,omitempty"`
 	PossiblyChanged bool             `cbor:"25,keyasint,omitempty"`
 	Hidden          []string         `cbor:"26,keyasint,omitempty"`
-	MovedFrom       []string         `cbor:"27,keyasint,omitempty"`
 	Formerly        []resource.ID    `cbor:"28,keyasint,omitempty"`
 	Generation      int64            `cbor:"29,keyasint,omitempty"`
 	Observed        int64            `cbor:"30,keyasint,omitempty"`
@@ -89,7 +88,7 @@ func recordOf(r *state.Row, rev int64) record {
 		Creating: r.Creating, Notes: r.Notes, ChangedAt: nanos(r.ChangedAt),
 		SucceededAt: nanos(r.SucceededAt), TriedAt: nanos(r.TriedAt), FactsAsked: r.FactsAsked,
 		FactsRead:       r.FactsRead,
-		PossiblyChanged: r.PossiblyChanged, Hidden: r.Hidden, MovedFrom: r.MovedFrom,
+		PossiblyChanged: r.PossiblyChanged, Hidden: r.Hidden,
 		Formerly: r.Formerly, Generation: r.Generation, Observed: r.Observed, Again: r.Again,
 		Moves: r.Moves, Settled: r.Settled, Purged: r.Purged, Purges: r.Purges, Reloaded: r.Reloaded,
 		NextAt: nanos(r.NextAt), Problem: r.Problem, BlockedBy: r.BlockedBy, Ran: r.Ran})
@@ -120,7 +119,7 @@ func (r *record) read(out *state.Row) error {
 		Intent: state.Intent{Lane: r.lane, Version: rest.Version, Hash: rest.Hash,
 			Generation: rest.Generation, Orphaned: rest.Orphaned, Removing: rest.Removing, Priority: rest.Priority,
 			Missing: rest.Missing, Problem: rest.Problem,
-			BlockedBy: rest.BlockedBy, Hidden: rest.Hidden, MovedFrom: rest.MovedFrom,
+			BlockedBy: rest.BlockedBy, Hidden: rest.Hidden,
 			Formerly: rest.Formerly, Moves: rest.Moves, FactsAsked: rest.FactsAsked,
 			Purged: rest.Purged, Purges: rest.Purges},
 		Outcome: state.Outcome{Ran: rest.Ran, NextAt: timeOf(rest.NextAt), Checked: r.checked,

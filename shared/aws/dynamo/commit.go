@@ -387,11 +387,11 @@ func (d *draft) running(conflicts []state.Row) {
 	ran := d.s.ran(d.env, l)
 	switch {
 	case len(next) == 0:
-		l.running, l.before = state.StillRunning(ran, conflicts), nil
+		l.running, l.before = append(state.StillRunning(ran, conflicts), d.in.Beside...), nil
 	case d.in.SeenPlan < 0 || d.head != nil && d.refuses(d.head):
 		l.running, l.before = ran, nil
 	default:
-		l.running, l.before, d.listed = next, ran, true
+		l.running, l.before, d.listed = d.in.Starts(), ran, true
 	}
 }
 
@@ -443,7 +443,7 @@ func (c *commit) conclude(ctx context.Context) (state.Committed, error) {
 // list is withdrawn from that.
 func (c *commit) refuse(ctx context.Context) error {
 	_, err := c.s.changeLease(ctx, c.env, c.in.Guard.Key, func(l *lease) error {
-		if l.fence != c.in.Guard.Fence || l.holder == "" || !slices.Equal(l.running, c.in.Next) ||
+		if l.fence != c.in.Guard.Fence || l.holder == "" || !slices.Equal(l.running, c.in.Starts()) ||
 			!slices.Equal(l.before, c.lease.before) {
 			return errNothing // another process wrote the list since, or it was refused before
 		}

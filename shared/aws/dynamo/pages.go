@@ -213,7 +213,7 @@ func Pages(in *state.Commit, limits Limits) []state.Commit {
 		c := state.Commit{Guard: in.Guard, Plan: in.Plan, Until: in.Until, Rows: p.rows,
 			AddOutbox: p.outbox, DropOutbox: p.dropOutbox, Actions: p.actions, Parameters: p.facts,
 			DropParameters: p.dropParameters, Keep: p.keep, DropKept: p.dropKept, Forget: p.forget,
-			Next: in.Next, SeenPlan: -1}
+			Next: in.Next, SeenPlan: -1, Beside: in.Beside}
 		if p.settings {
 			c.Env, c.Version, c.Agents, c.DropAgents = in.Env, in.Version, in.Agents, in.DropAgents
 		}

@@ -72,11 +72,15 @@ type claim struct {
 	node int32              // -1: not in the graph
 	// 0: ready; n: it waits for a claim of generation n-1 in the same batch
 	generation int
+	waits      []*claim  // the claims of its batch that it requires
 	at         time.Time // when it was claimed
 	waved      bool      // a wave asked for it
 	coded      bool      // it comes with its handler
 	secrets    bool      // it may refer to secrets
 	told       bool      // its facts were stored before it acted
+	plan       int64     // PlanSeq of the schedule under which it was claimed
+	epoch      int64     // of the wave under way at the claim; 0: none
+	recording  bool      // the commit of its result is being made
 	result     *step.Result
 	ended      step.Finished
 	// wrote is the row as the result leaves it. The lane keeps it longer than the claim.
@@ -95,7 +99,7 @@ func (c *claim) decode() {
 // next claims the rows to run next. It returns none if the caller has to call it again, and whether
 // the run of the lane ends here.
 func (w claiming) next(ctx context.Context) (claims []*claim, ends bool, err error) {
-	claims = w.pick(w.Clock.Now(), w.claimSize)
+	claims = w.pick(w.Clock.Now(), w.claimSize, w.share())
 	if len(claims) == 0 {
 		again, err := w.idle(ctx)
 		return nil, !again, err
@@ -132,9 +136,17 @@ func (w claiming) begin(ctx context.Context, batch []*claim) (bool, error) {
 	w.with(&c, batch)
 	done, err := w.commit(ctx, c)
 	if done.Started {
-		w.claimed = c.Next
+		w.started(batch, c.Next)
 	}
 	return done.Started, err
+}
+
+// started records that a claim of a batch was accepted.
+func (w *worker) started(batch []*claim, running []resource.ID) {
+	for _, c := range batch {
+		w.open[c.row.ID] = c
+	}
+	w.setRunning(running)
 }
 
 // with adds the claim of a batch to a commit, and prolongs the lease for as long as the batch may
@@ -147,15 +159,21 @@ func (w claiming) with(to *state.Commit, batch []*claim) {
 	parallel.For(len(batch), func(i int) { batch[i].decode() })
 	for i, c := range batch {
 		ids[i] = c.row.ID
-		c.at, c.waved = now, waving && w.inWave(c.row)
+		c.at, c.waved, c.plan = now, waving && w.inWave(c.row), w.sched.PlanSeq
+		if waving {
+			c.epoch = w.sched.Wave.Epoch
+		}
 		longest = max(longest, w.Runs.HeldFor(c.row, c.res))
 	}
 	// Every run starts within commitAfter, so the lease outlasts the last group as well.
 	longest += time.Duration(min(len(batch), run.MaxGroup)) * run.BatchItem
-	if w.session.ForgetFailure(now); !w.session.Tried() {
+	if len(w.openIDs()) == 0 { // no call uses the connection
+		w.session.ForgetFailure(now)
+	}
+	if !w.session.Tried() {
 		longest += w.Runs.ConnectLimit(w.agent.Agent)
 	}
-	to.Next, to.SeenPlan = ids, w.sched.PlanSeq
+	to.Next, to.SeenPlan, to.Beside = ids, w.sched.PlanSeq, w.openIDs()
 	to.Until = w.Clock.Now().Add(longest + commitAfter + state.LeaseMargin)
 }
 
@@ -165,10 +183,10 @@ func (w claiming) with(to *state.Commit, batch []*claim) {
 // lanes have to be checked first; see withoutMoved.
 func (r *recording) ahead(of *state.Commit) []*claim {
 	now := r.Clock.Now()
-	if len(of.Rows) > 0 || !now.Before(r.until) {
+	if len(of.Rows) > 0 || !now.Before(r.until) || !r.goesOn() {
 		return nil
 	}
-	next := r.pick(now, r.claimSize)
+	next := r.pick(now, r.claimSize, r.share())
 	if slices.ContainsFunc(next, func(c *claim) bool { return len(c.row.LeftLanes()) > 0 }) {
 		r.putBack(next)
 		return nil

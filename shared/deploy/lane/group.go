@@ -8,6 +8,7 @@ import (
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/step"
+	"southbound/shared/resource"
 )
 
 // runGroup runs claims of one type together and gives each its result. A claim whose outcome cannot
@@ -23,15 +24,28 @@ func (b *batch) runGroup(ctx context.Context, group []*claim) error {
 		}
 	}
 	b.Runs.PrefetchSecrets(ctx, rows)
-	group, runs := b.prepareAll(ctx, group)
+	group, runs, inputs := b.prepareAll(ctx, group)
 	mark := func(ctx context.Context, r *run.Run) (bool, error) {
+		b.Lock()
+		defer b.Unlock()
 		return b.markCreating(ctx, group[slices.Index(runs, r)], r)
 	}
+	scheduled := func(typ string) []resource.ID {
+		b.Lock()
+		defer b.Unlock()
+		return b.scheduledOf(typ)
+	}
 	x := &run.Executor{Runner: b.Runs, Runs: runs, Mark: mark, Cover: b.cover, Renew: b.renew, Keep: b.keep,
-		Strict: b.stored.Settings.Strict, Scheduled: b.scheduledOf}
+		Strict: b.stored.Settings.Strict, Scheduled: scheduled}
+	n := b.connect(ctx, runs)
+	b.Unlock()
+	n = b.resolve(ctx, runs[:n], inputs)
+	group, runs = group[:n], runs[:n]
+	x.Runs = runs
 	err := x.Execute(ctx)
+	b.Lock()
 	if err != nil && !x.LaneLost() {
-		b.unrecorded = true
+		b.unrecorded++
 		return err
 	}
 	for i, r := range runs {
@@ -42,10 +56,40 @@ func (b *batch) runGroup(ctx context.Context, group []*claim) error {
 	return err
 }
 
-// prepareAll creates the runs of claims, and returns them with the claims that run. If the caller
-// gives up, the rest does not run: an error about an agent or a secret, such as a cut connection,
+// connect connects runs to their agent. It returns how many of the runs are carried out. If the
+// caller gives up, the rest is not: an error about an agent or a secret, such as a cut connection,
 // would then be caused by the caller.
-func (b *batch) prepareAll(ctx context.Context, group []*claim) ([]*claim, []*run.Run) {
+func (b *batch) connect(ctx context.Context, runs []*run.Run) int {
+	for i, r := range runs {
+		if !r.Over() {
+			b.Runs.Connect(ctx, r, b.agent.Agent)
+		}
+		if ctx.Err() != nil {
+			return i
+		}
+	}
+	return len(runs)
+}
+
+// resolve resolves the references of runs. It returns how many of them are carried out, like
+// connect.
+func (b *batch) resolve(ctx context.Context, runs []*run.Run, inputs []run.Inputs) int {
+	for i, r := range runs {
+		if !r.Over() {
+			b.Runs.Resolve(ctx, r, inputs[i])
+		}
+		if ctx.Err() != nil {
+			return i
+		}
+	}
+	return len(runs)
+}
+
+// prepareAll creates the runs of claims, and returns them with the claims that run and the inputs of
+// these runs.
+func (b *batch) prepareAll(
+	ctx context.Context, group []*claim,
+) ([]*claim, []*run.Run, []run.Inputs) {
 	wanted := make([]run.Wanted, 0, len(group))
 	claims := make([]*claim, 0, len(group))
 	for _, c := range group {
@@ -59,17 +103,16 @@ func (b *batch) prepareAll(ctx context.Context, group []*claim) ([]*claim, []*ru
 		claims, wanted = append(claims, c), append(wanted, run.Wanted{Row: c.row, Known: c.res})
 	}
 	runs := b.Runs.NewRuns(ctx, b.env, wanted, &b.session)
+	inputs := make([]run.Inputs, len(runs))
 	for i, c := range claims {
-		if b.prepare(ctx, c, runs[i]); ctx.Err() != nil {
-			return claims[:i], runs[:i]
-		}
+		inputs[i] = b.prepare(c, runs[i])
 	}
-	return claims, runs
+	return claims, runs, inputs
 }
 
-// prepare does the work that a run needs before the handler is called. The run is over if it cannot
-// be carried out.
-func (b *batch) prepare(ctx context.Context, c *claim, r *run.Run) {
+// prepare decides how a claim runs. The run is over if it cannot be carried out. prepare returns
+// what the run needs of the rows that the worker has read.
+func (b *batch) prepare(c *claim, r *run.Run) run.Inputs {
 	r.Follows = c.at
 	if c.generation > 0 {
 		r.Follows = r.Started
@@ -80,20 +123,16 @@ func (b *batch) prepare(ctx context.Context, c *claim, r *run.Run) {
 		r.Action.Action = state.ActionRepair
 	}
 	if r.Over() {
-		return
+		return run.Inputs{}
 	}
 	causes, reload := step.Start(c.row, r.Intent(), b.requirements(c))
 	if len(causes) > 0 && !r.ReportOnly {
 		r.Causes = causes
 		r.End(state.StatusSkipped, "", "requires "+joinIDs(causes, 3)+", which is not deployed")
-		return
+		return run.Inputs{}
 	}
-	b.Runs.Connect(ctx, r, b.agent.Agent)
-	if r.Over() {
-		return
-	}
-	b.Runs.Resolve(ctx, r, run.Inputs{Reload: len(reload) > 0, Need: b.needOf(c),
-		First: c.row.SucceededAt.IsZero(), Facts: c.row.AskedForFacts(), Released: b.stored.Released})
+	return run.Inputs{Reload: len(reload) > 0, Need: b.needOf(c),
+		First: c.row.SucceededAt.IsZero(), Facts: c.row.AskedForFacts(), Released: b.stored.Released}
 }
 
 // markCreating records data of a run before it acts: the token of a create, the notes, and facts
@@ -103,12 +142,11 @@ func (b *batch) prepare(ctx context.Context, c *claim, r *run.Run) {
 func (b *batch) markCreating(ctx context.Context, of *claim, r *run.Run) (bool, error) {
 	row := *of.row
 	r.Mark(&row)
-	done, err := b.commit(
-		ctx,
-		state.Commit{Rows: []state.Row{row}, Parameters: factsOf(row.ID, r.Facts, b.Clock.Now()),
-			AddOutbox: b.remembered(of, r), Next: b.claimed, SeenPlan: b.sched.PlanSeq,
-			Until: b.Clock.Now().Add(b.Runs.HeldFor(&row, r.Intent()) + state.LeaseMargin)},
-	)
+	c := state.Commit{Rows: []state.Row{row}, Parameters: factsOf(row.ID, r.Facts, b.Clock.Now()),
+		AddOutbox: b.remembered(of, r),
+		Until:     b.Clock.Now().Add(b.Runs.HeldFor(&row, r.Intent()) + state.LeaseMargin)}
+	b.keepRunning(&c)
+	done, err := b.commit(ctx, c)
 	if err != nil {
 		return false, err
 	}
@@ -120,7 +158,7 @@ func (b *batch) markCreating(ctx context.Context, of *claim, r *run.Run) (bool, 
 	}
 	row.Rev++
 	of.row = &row
-	if of.node >= 0 {
+	if b.rows.of(of.node) != nil {
 		b.rows[of.node] = &row
 	}
 	return true, nil

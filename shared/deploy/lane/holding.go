@@ -21,11 +21,13 @@ type holding struct {
 	key     string // of the lease: the lane
 	lease   state.Lease
 	claimed []resource.ID // the rows that are being run, or were last
-	// unrecorded means that runs may have changed things without a record. While it is set, the
-	// lease must not be released: it expires, and its next holder finds the running rows in it.
-	unrecorded bool
+	lost    bool          // a write or a renewal found that another worker may have the lease
+	// unrecorded is the number of batches whose runs may have changed things without a record. Unless
+	// it is 0, the lease must not be released: it expires, and its next holder finds the running rows.
+	unrecorded int
 	fenced     bool // another holder has the lane
-	// writes guards lease.Until and paused: several handlers may keep states at a time.
+	// writes guards claimed, lost, lease.Until and paused: lanes, renewals and handlers that keep states
+	// write at a time.
 	writes sync.Mutex
 	paused bool // the agent is paused or the environment halted, as of the last commit
 }
@@ -38,6 +40,7 @@ func (l *holding) take(ctx context.Context) error {
 		return fault.Wrap(fault.Canceled, "", fault.Ended(ctx))
 	}
 	now := l.Clock.Now()
+	l.lost = false
 	taken, err := l.State.Acquire(context.WithoutCancel(ctx), l.env, l.key, l.NewHolder(), now,
 		now.Add(state.LeaseMargin))
 	l.lease = taken
@@ -46,7 +49,7 @@ func (l *holding) take(ctx context.Context) error {
 
 // giveUp releases the lane.
 func (l *holding) giveUp(ctx context.Context) {
-	if !l.unrecorded {
+	if l.unrecorded == 0 {
 		l.Release(ctx, l.env, l.lease)
 	}
 }
@@ -68,11 +71,33 @@ func (l *holding) commit(ctx context.Context, c state.Commit) (state.Committed, 
 	})
 	l.writes.Lock()
 	defer l.writes.Unlock()
-	l.paused = done.Paused
+	l.paused, l.lost = done.Paused, l.lost || fault.Is(err, fault.Fenced)
 	if err == nil && c.Until.After(l.lease.Until) {
 		l.lease.Until = c.Until
 	}
 	return done, fault.Wrap(fault.Unknown, "write results of lane "+l.key, err)
+}
+
+// until returns the end of the lease.
+func (l *holding) until() time.Time {
+	l.writes.Lock()
+	defer l.writes.Unlock()
+	return l.lease.Until
+}
+
+// setRunning records rows that the lease names as running.
+func (l *holding) setRunning(ids []resource.ID) {
+	l.writes.Lock()
+	defer l.writes.Unlock()
+	l.claimed = ids
+}
+
+// keepRunning makes a commit leave the running rows of the lease as they are: no schedule has the
+// number -1, so the store refuses Next.
+func (l *holding) keepRunning(c *state.Commit) {
+	l.writes.Lock()
+	defer l.writes.Unlock()
+	c.Next, c.SeenPlan = l.claimed, -1
 }
 
 // TakeOver marks the rows that the previous holder of a lane was running as possibly changed. Those
@@ -125,21 +150,20 @@ func TakeOver(ctx context.Context, from *state.Client, env string, l state.Lease
 // is not revived: another worker may have seen its end, and may run rows that were moved from here.
 func (l *holding) cover(ctx context.Context, limit time.Duration) error {
 	for range coverTries {
-		now, ends := l.Clock.Now(), l.lease.Until
+		if l.isLost() {
+			return l.lose("another lane found that it was lost")
+		}
+		now, ends := l.Clock.Now(), l.until()
 		if !ends.Before(now.Add(limit + commitTime)) {
 			return nil
 		}
-		// As in TakeOver, Next is refused, so that Running stays.
-		c := state.Commit{Next: l.claimed, SeenPlan: -1, Until: now.Add(limit + state.LeaseMargin)}
+		c := state.Commit{Until: now.Add(limit + state.LeaseMargin)}
+		l.keepRunning(&c)
 		if _, err := l.commit(ctx, c); err != nil {
 			return err
 		}
 		if !l.Clock.Now().Before(ends) {
-			return fault.New(
-				fault.Fenced,
-				"hold lane "+l.key,
-				"its lease ended before it was prolonged",
-			)
+			return l.lose("its lease ended before it was prolonged")
 		}
 	}
 	return fault.New(
@@ -149,15 +173,27 @@ func (l *holding) cover(ctx context.Context, limit time.Duration) error {
 	)
 }
 
+// lose records that another worker may have the lease, and returns an error for the reason.
+func (l *holding) lose(why string) error {
+	l.writes.Lock()
+	defer l.writes.Unlock()
+	l.lost = true
+	return fault.New(fault.Fenced, "hold lane "+l.key, "%s", why)
+}
+
+// isLost reports whether another worker may have the lease.
+func (l *holding) isLost() bool {
+	l.writes.Lock()
+	defer l.writes.Unlock()
+	return l.lost
+}
+
 // renew prolongs the lease while a call runs. It fails if another worker may have taken the lane: the
 // lease was taken over, or has ended. If the store is unavailable, the next renewal may succeed.
 func (l *holding) renew(ctx context.Context) error {
-	l.writes.Lock()
-	now, ends := l.Clock.Now(), l.lease.Until
-	l.writes.Unlock()
-	// As in TakeOver, Next is refused, so that Running stays.
-	c := state.Commit{Next: l.claimed, SeenPlan: -1,
-		Until: now.Add(state.HeldAtOnce + state.LeaseMargin)}
+	now, ends := l.Clock.Now(), l.until()
+	c := state.Commit{Until: now.Add(state.HeldAtOnce + state.LeaseMargin)}
+	l.keepRunning(&c)
 	if now.Before(ends) {
 		if _, err := l.commit(ctx, c); fault.Is(err, fault.Fenced) {
 			return err
@@ -166,7 +202,7 @@ func (l *holding) renew(ctx context.Context) error {
 		}
 	}
 	if !l.Clock.Now().Before(ends) {
-		return fault.New(fault.Fenced, "hold lane "+l.key, "its lease ended before it was renewed")
+		return l.lose("its lease ended before it was renewed")
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 // keep stores the state that a handler keeps, during its call, under the lease of the lane. A state
 // without bytes is removed.
 func (b *batch) keep(ctx context.Context, k state.Kept) error {
-	// As in TakeOver, Next is refused, so that Running stays.
-	c := state.Commit{Next: b.claimed, SeenPlan: -1}
+	var c state.Commit
+	b.keepRunning(&c)
 	if len(k.Sealed) == 0 {
 		c.DropKept = []resource.ID{k.ID}
 	} else {

@@ -2,6 +2,7 @@ package lane
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 
 	"southbound/shared/deploy/state"
@@ -16,6 +17,8 @@ type queue struct {
 	later []int32      // ready, but with a NotBefore that has not come yet
 	next  time.Time    // when the first of these is due; zero: none is
 	loose []*state.Row // scheduled rows that are not in the graph
+	// isOpen reports whether a row was claimed, and its result is not recorded yet.
+	isOpen func(id resource.ID) bool
 }
 
 // push adds a row to the rows that may start.
@@ -24,8 +27,8 @@ func (q *queue) push(n int32) {
 	if r == nil {
 		return
 	}
-	if q.skips(r) || q.stored.Held(r) {
-		return // see skipInWave and unheld
+	if q.skips(r) || q.stored.Held(r) || q.isOpen(r.ID) {
+		return // see skipInWave, unheld and putBack
 	}
 	p, t := r.Priority, r.Ticket()
 	if r.Ticket() == 0 {
@@ -35,12 +38,14 @@ func (q *queue) push(n int32) {
 }
 
 // pick returns at most size rows to claim next, in an order in which they can run: those that are
-// ready, by priority, and then those of this lane that wait only for rows picked before them.
-func (q *queue) pick(now time.Time, size int) []*claim {
+// ready, by priority, at most share of them, and then those of this agent that wait only for rows
+// picked before them.
+func (q *queue) pick(now time.Time, size, share int) []*claim {
 	q.requeue(now)
-	batch := make([]*claim, 0, min(size, len(q.ready)+len(q.loose)))
-	waiting, picked := map[int32]int32{}, make([]bool, len(q.rows))
-	for len(batch) < size && (len(q.ready) > 0 || len(q.loose) > 0) {
+	share = min(share, size)
+	batch := make([]*claim, 0, min(share, len(q.ready)+len(q.loose)))
+	waiting, picked := map[int32][]*claim{}, make([]bool, len(q.rows))
+	for len(batch) < share && (len(q.ready) > 0 || len(q.loose) > 0) {
 		if len(q.loose) > 0 {
 			batch = append(batch, &claim{row: q.loose[0], node: -1})
 			q.loose = q.loose[1:]
@@ -48,11 +53,11 @@ func (q *queue) pick(now time.Time, size int) []*claim {
 		}
 		n := q.ready.pop().node
 		r := q.rows.of(n)
-		if r == nil || picked[n] || !q.frontier.ready(n) {
+		if r == nil || picked[n] || !q.frontier.ready(n) || q.isOpen(r.ID) {
 			continue
 		}
 		picked[n] = true
-		if r.Current().NotBefore.After(now) {
+		if r.Current().NotBefore.After(now) || slices.ContainsFunc(r.EarlierIDs(), q.isOpen) {
 			q.later = append(q.later, n)
 			continue
 		}
@@ -79,21 +84,18 @@ func (q *queue) putBack(claims []*claim) {
 
 // follow appends the rows of this lane that wait only for rows of the batch up to and including
 // batch[i].
-func (q *queue) follow(batch []*claim, i int, waiting map[int32]int32, now time.Time,
+func (q *queue) follow(batch []*claim, i int, waiting map[int32][]*claim, now time.Time,
 	size int) []*claim {
 	for _, d := range q.graph.Dependants(batch[i].node) {
 		r := q.rows.of(d)
 		if r == nil || !q.frontier.needs[d] || q.skips(r) || q.stored.Held(r) ||
-			r.Current().NotBefore.After(now) {
+			r.Current().NotBefore.After(now) || q.isOpen(r.ID) || len(r.EarlierIDs()) > 0 {
 			continue
 		}
-		if _, seen := waiting[d]; !seen {
-			waiting[d] = q.frontier.waiting[d]
-		}
-		waiting[d]--
-		if waiting[d] == 0 && len(batch) < size {
-			batch = append(batch,
-				&claim{row: r, node: d, generation: batch[i].generation + 1})
+		waiting[d] = append(waiting[d], batch[i])
+		if len(waiting[d]) == int(q.frontier.waiting[d]) && len(batch) < size {
+			batch = append(batch, &claim{row: r, node: d, generation: batch[i].generation + 1,
+				waits: waiting[d]})
 		}
 	}
 	return batch
@@ -109,6 +111,8 @@ func (q *queue) requeue(now time.Time) {
 		r := q.rows.of(n)
 		switch {
 		case r == nil || !q.frontier.ready(n):
+		case q.isOpen(r.ID):
+			q.later = append(q.later, n) // until its result is recorded
 		case r.Current().NotBefore.After(now):
 			q.later = append(q.later, n)
 			if q.next.IsZero() || r.Current().NotBefore.Before(q.next) {

@@ -2,6 +2,8 @@ package lane
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -19,6 +21,7 @@ func (w *worker) reload(ctx context.Context) error {
 
 // readAll reads them once. It returns false if the schedule has changed during the read.
 func (w *worker) readAll(ctx context.Context) (bool, error) {
+	w.settle(w.begun)
 	w.seen, w.laneDone, w.begun, w.heard = nil, false, nil, false
 	agent := state.AgentOf(w.lane)
 	before := w.sched.Graph
@@ -40,7 +43,11 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 	if w.agent.Name == "" && len(rows) > 0 {
 		return false, lostAgent(ctx, w.State, w.env, w.sched.PlanSeq, agent)
 	}
-	w.session.Follow(w.agent.Agent)
+	if !w.session.Fits(w.agent.Agent) {
+		if w.drains = len(w.open) > 0; !w.drains {
+			w.session.Close()
+		}
+	}
 	w.view.learn(w.sched, []string{agent}, w.stored.Releasing != 0)
 	same, err := w.index(ctx, rows, waving)
 	if w.most = len(rows); same && err == nil && waving {
@@ -106,7 +113,7 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 			n = g.Node(r.ID)
 		}
 		if n < 0 {
-			if r.Ticket() != 0 && !r.Current().NotBefore.After(w.Clock.Now()) {
+			if r.Ticket() != 0 && !r.Current().NotBefore.After(w.Clock.Now()) && !w.isOpen(r.ID) {
 				w.loose = append(w.loose, r)
 			}
 			continue
@@ -121,6 +128,7 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 		}
 	}
 	ends = append(ends, g.Nodes(w.recorded)...)
+	ends = append(ends, g.Nodes(slices.Sorted(maps.Keys(w.open)))...)
 	if same, err := w.findPart(ctx, own, starts, ends); !same || err != nil {
 		return same, err
 	}
@@ -132,12 +140,20 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 		}
 	}
 	w.session.Lists().Learn(w.newestTicket(), w.sched.Wave.Epoch)
+	w.findOpen()
 	for n := range w.rows.all {
 		if w.frontier.ready(n) {
 			w.push(n)
 		}
 	}
 	return true, nil
+}
+
+// findOpen finds the nodes of the open claims in the part of the graph that was read.
+func (w *worker) findOpen() {
+	for id, c := range w.open {
+		c.node = w.graph.Node(id)
+	}
 }
 
 // ownElsewhere returns the scheduled resources of the agent in its other lanes.

@@ -40,16 +40,27 @@ func (p *part) dep(n int32) *state.Row {
 	return p.deps[n]
 }
 
-// requirements returns the rows of the requirements of a claim.
+// requirements returns the rows of the requirements of a claim. Requirements that have run in the
+// same batch are not recorded yet.
 func (p *part) requirements(c *claim) []*state.Row {
 	if c.node < 0 {
 		return nil
 	}
 	var out []*state.Row
 	for _, q := range p.graph.Requires(c.node) {
-		out = append(out, p.dep(q))
+		out = append(out, c.dep(p, q))
 	}
 	return out
+}
+
+// dep returns the row of a requirement, as a run in the same batch has left it.
+func (c *claim) dep(p *part, n int32) *state.Row {
+	for _, o := range c.waits {
+		if o.node == n && o.wrote != nil {
+			return o.wrote
+		}
+	}
+	return p.dep(n)
 }
 
 // superseded reports whether a requirement of c has been scheduled again since the worker read its

@@ -18,7 +18,8 @@ type recording struct {
 	*worker
 	done    []*claim
 	byID    map[resource.ID]*claim // nil: see claims
-	waving  bool                   // a wave checks rows of this lane
+	plan    int64                  // PlanSeq of the schedule under which they were claimed
+	epoch   int64                  // of the wave that was under way then; 0: none
 	outputs []state.Outbox         // entries that were stored with secret outputs
 }
 
@@ -29,7 +30,13 @@ func (b *batch) record(ctx context.Context) error {
 		// A row that was left out because another writer changed it is checked again.
 		return r.propagate(ctx, r.outputs)
 	}
-	_, r.waving = b.sched.Unfinished[b.lane]
+	for _, c := range b.done {
+		c.recording = true
+	}
+	for _, c := range b.done {
+		b.show(c)
+	}
+	r.plan, r.epoch = b.done[0].plan, b.done[0].epoch
 	return r.record(ctx)
 }
 
@@ -61,7 +68,7 @@ func (r *recording) record(ctx context.Context) error {
 	c := r.first(ctx)
 	c.AddOutbox = append(c.AddOutbox, r.outputs...)
 	if err := r.kept(ctx, &c); err != nil {
-		r.unrecorded = true
+		r.unrecorded++
 		return err
 	}
 	defer func() {
@@ -77,14 +84,16 @@ func (r *recording) record(ctx context.Context) error {
 	if len(next) > 0 {
 		claiming{r.worker}.with(&c, next)
 	}
+	c.Beside = r.openIDs()
 	// The follow-up has to be stored before other lanes are notified that these runs are done.
-	r.unrecorded = true
+	r.unrecorded++
 	committed, err := r.commit(ctx, c)
 	if err != nil {
 		return err
 	}
 	if committed.Started {
-		r.begun, r.claimed = next, c.Next
+		claiming{r.worker}.started(next, c.Next)
+		r.begun = next
 	} else {
 		r.putBack(next) // the schedule has changed, or the agent is paused
 	}
@@ -96,15 +105,16 @@ func (r *recording) record(ctx context.Context) error {
 			return err
 		}
 	}
-	r.unrecorded = false
-	return r.followUp(ctx, follows, committed.PlanSeq != r.sched.PlanSeq)
+	r.unrecorded--
+	r.settle(r.done)
+	return r.followUp(ctx, follows, committed.PlanSeq != r.plan)
 }
 
 // first returns the commit of all finished runs. It is valid if no other writer has changed a row.
 func (r *recording) first(ctx context.Context) state.Commit {
-	c := state.Commit{Epoch: r.sched.Wave.Epoch}
+	c := state.Commit{Epoch: r.epoch}
 	c.Actions = make([]state.Action, 0, len(r.done))
-	if r.waving {
+	if r.epoch > 0 {
 		c.Checked = make([]resource.ID, 0, len(r.done))
 	}
 	r.doubt(ctx)
@@ -112,12 +122,14 @@ func (r *recording) first(ctx context.Context) state.Commit {
 	for _, cl := range r.done {
 		c.Actions = append(c.Actions, cl.result.Action)
 		finished := cl.result.Outcome != state.StatusDeploying
-		if r.waving && finished && !cl.row.Removing {
+		if r.epoch > 0 && finished && !cl.row.Removing {
 			c.Checked = append(c.Checked, cl.row.ID)
-			r.checkedHere()[cl.row.ID] = true
-			cl.wrote.Checked, cl.ended.Checked = r.sched.Wave.Epoch, r.sched.Wave.Epoch
+			if r.epoch == r.sched.Wave.Epoch {
+				r.checkedHere()[cl.row.ID] = true
+			}
+			cl.wrote.Checked, cl.ended.Checked = r.epoch, r.epoch
 		}
-		if r.waving && cl.asItWas() {
+		if r.epoch > 0 && cl.asItWas() {
 			continue
 		}
 		c.Rows = append(c.Rows, *cl.wrote)
@@ -151,7 +163,7 @@ func (c *claim) asItWas() bool {
 func (r *recording) unwritten() int {
 	n := 0
 	for _, c := range r.done {
-		if r.waving && c.asItWas() {
+		if r.epoch > 0 && c.asItWas() {
 			n++
 		}
 	}
@@ -215,7 +227,7 @@ func (r *recording) noteCleared(conflicts []state.Row) {
 	}
 	var nodes []int32
 	for _, c := range r.done {
-		if c.node >= 0 && c.result.Outcome != state.StatusDeploying {
+		if c.node >= 0 && c.plan == r.sched.PlanSeq && c.result.Outcome != state.StatusDeploying {
 			nodes = append(nodes, r.full[c.node])
 		}
 	}
@@ -228,7 +240,7 @@ func (r *recording) noteCleared(conflicts []state.Row) {
 func (r *recording) resolveConflicts(
 	ctx context.Context, conflicts []state.Row, follows []state.Outbox,
 ) ([]state.Row, []state.Outbox, error) {
-	c := state.Commit{Epoch: r.sched.Wave.Epoch}
+	c := state.Commit{Epoch: r.epoch}
 	r.stale.mark()
 	for i := range conflicts {
 		now := &conflicts[i]
@@ -252,6 +264,7 @@ func (r *recording) resolveConflicts(
 		}
 		c.AddOutbox = append(c.AddOutbox, r.entries(of, effects)...)
 	}
+	c.Beside = r.openIDs()
 	// Commit even if there is nothing to write: until then the lease states that these rows run.
 	committed, err := r.commit(ctx, c)
 	return committed.Conflicts, append(follows, c.AddOutbox...), err
@@ -347,6 +360,9 @@ func (r *recording) allFollow(c *claim) bool {
 	known := r.known(c)
 	for _, n := range r.graph.Dependants(c.node) {
 		if here := r.rows.of(n); here != nil {
+			if o := r.open[here.ID]; o != nil && !o.recording {
+				return false // another lane has claimed it, and did not wait
+			}
 			runs := r.frontier.needs[n] && !r.skips(here)
 			if !runs && here.LastAction <= c.result.ID {
 				return false // it has not run after c in the same batch either

@@ -110,7 +110,8 @@ func (w *worker) skipInWave(ctx context.Context) (some, same bool, err error) {
 		return false, true, nil
 	}
 	slices.Sort(skip)
-	done, err := w.commit(ctx, state.Commit{Checked: skip, Epoch: w.sched.Wave.Epoch})
+	done, err := w.commit(ctx, state.Commit{Checked: skip, Epoch: w.sched.Wave.Epoch,
+		Beside: w.openIDs()})
 	if err != nil {
 		return true, false, err
 	}

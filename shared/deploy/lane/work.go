@@ -28,7 +28,13 @@ func (b *batch) work(ctx context.Context) error {
 	if !cut {
 		b.adapt(b.Clock.Now().Sub(began), len(rest) == 0)
 	}
+	b.settle(rest)
 	b.putBack(rest)
+	for _, c := range b.claims {
+		if c.result == nil {
+			b.settle([]*claim{c}) // it did not run
+		}
+	}
 	b.out.Ran += len(b.done)
 	err := b.record(ctx)
 	if b.Ran != nil {
@@ -51,10 +57,16 @@ func (b *batch) runAll(ctx context.Context, began time.Time) (rest []*claim, cut
 			return rest, true, nil
 		}
 		rest = rest[len(group):]
+		if b.laneLimit() > 1 && len(rest) > 0 && b.mayTakeLong(group[0]) {
+			b.settle(rest)
+			b.putBack(rest) // for other lanes
+			b.startLanes(ctx)
+			rest = nil
+		}
 		// Requirements of these may be in progress, or may not have run at all: then they wait as
 		// well.
 		group = slices.DeleteFunc(slices.Clone(group), func(c *claim) bool {
-			return c.node >= 0 && !b.frontier.ready(c.node)
+			return !b.startable(c)
 		})
 		if len(group) == 0 {
 			continue
@@ -150,7 +162,7 @@ func (b *batch) group(rest []*claim) []*claim {
 	return rest[:n]
 }
 
-// finish applies the result of a claim to the worker's own copy of the row and to the frontier.
+// finish decides the row that the result of a claim leaves.
 func (b *batch) finish(c *claim) {
 	c.ended = step.Finished{Result: c.result, Claimed: c.row, Settings: b.stored.Settings}
 	if c.ended.Retries() {
@@ -158,14 +170,40 @@ func (b *batch) finish(c *claim) {
 	}
 	row, effects := step.Next(*c.row, c.ended)
 	c.wrote, c.effects = &row, effects
-	if c.node < 0 {
-		return
-	}
 	if c.result.Outcome == state.StatusDeploying {
 		*c.row = row // record raises its revision once it is written
-		b.later = append(b.later, c.node)
+	}
+}
+
+// startable reports whether a claim of the batch may start: all that it requires has finished, in
+// part within the batch.
+func (b *batch) startable(c *claim) bool {
+	if c.node < 0 {
+		return true
+	}
+	if slices.ContainsFunc(c.waits, func(o *claim) bool {
+		return o.result == nil || o.result.Outcome == state.StatusDeploying
+	}) {
+		return false
+	}
+	return b.frontier.needs[c.node] && int(b.frontier.waiting[c.node]) <= len(c.waits)
+}
+
+// show applies the result of a claim to the rows and the frontier, when it is recorded: other lanes
+// must not run its dependants before. If the schedule or the row has changed since the claim, show
+// does nothing, and the worker reads everything again.
+func (w *worker) show(c *claim) {
+	if c.plan != w.sched.PlanSeq {
 		return
 	}
-	b.rows[c.node] = c.wrote
-	b.clear(c.node)
+	r := w.rows.of(c.node)
+	switch {
+	case r == nil || r.Rev != c.row.Rev:
+	case c.result.Outcome == state.StatusDeploying:
+		w.rows[c.node] = c.row
+		w.later = append(w.later, c.node)
+	default:
+		w.rows[c.node] = c.wrote
+		w.clear(c.node)
+	}
 }

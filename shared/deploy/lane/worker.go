@@ -20,6 +20,8 @@ const (
 	// awaitFor is how long a worker with nothing ready keeps its lane when it can wait for a
 	// notice.
 	awaitFor = 250 * time.Millisecond
+	// lookEvery is how often an idle lane checks the schedule while other lanes run.
+	lookEvery = time.Second
 )
 
 // Outcome is the result of a run of a lane.
@@ -48,8 +50,10 @@ type Config struct {
 	Await func(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool)
 	Ran   func(n int)
 	Waits func(env, agent, why string)
-	Asked int // resources that are looked up by id at a time
-	Claim int // rows that are claimed at a time, at most
+	// NewMonitor, when not nil, returns the monitor of a worker.
+	NewMonitor func() Monitor
+	Asked      int // resources that are looked up by id at a time
+	Claim      int // rows that are claimed at a time, at most
 }
 
 // Run runs the ready rows of a lane until none is left, the time is up, or the lane is paused. Any
@@ -58,6 +62,11 @@ type Config struct {
 func Run(ctx context.Context, c Config, env, lane string, until time.Time) (Outcome, error) {
 	w := &worker{until: until, claimSize: min(claimFirst, c.Claim), quick: map[string]bool{}}
 	w.Config, w.env, w.key, w.lane = c, env, lane, lane
+	w.isOpen = func(id resource.ID) bool { return w.open[id] != nil }
+	w.open, w.Monitor = map[resource.ID]*claim{}, newMonitor()
+	if c.NewMonitor != nil {
+		w.Monitor = c.NewMonitor()
+	}
 	if c.Waits != nil {
 		ctx = provider.OnWaits(ctx, func(why string) { c.Waits(env, state.AgentOf(lane), why) })
 	}
@@ -98,7 +107,7 @@ func (w *worker) serve(ctx context.Context) error {
 	if err = TakeOver(ctx, w.Client, w.env, w.lease); err == nil {
 		err = w.run(ctx)
 	} else if len(w.lease.Running) > 0 {
-		w.unrecorded = true
+		w.unrecorded++
 	}
 	if fault.Is(err, fault.Fenced) {
 		w.fenced = true // another holder took over, and repeats unrecorded runs
@@ -113,14 +122,15 @@ func (w *worker) serve(ctx context.Context) error {
 // checks again.
 func (w *worker) mayHaveMissed(ctx context.Context) bool {
 	o := &w.out
-	return o.Waits && !o.Busy && !o.More && !w.paused && !w.fenced && !w.unrecorded &&
+	return o.Waits && !o.Busy && !o.More && !w.paused && !w.fenced && w.unrecorded == 0 &&
 		ctx.Err() == nil && w.Clock.Now().Before(w.until)
 }
 
-// worker serves one lane while it holds the lane's lease. Its state is split into embedded values.
+// worker serves one agent while it holds the agent's lease. Its state is split into embedded values.
 type worker struct {
 	holding // the lease, and the state for writes under it
-	queue   // the rows of the lane that are to run, in order
+	queue   // the rows of the agent that are to run, in order
+	lanes   // the goroutines that run them
 	session run.Session
 	notices notices   // for other lanes, not sent yet
 	until   time.Time // when it ends even if rows are ready
@@ -166,12 +176,19 @@ func (w *worker) close(ctx context.Context) {
 	w.giveUp(ctx)
 }
 
-// run loops: claim, run, commit.
+// run reads the schedule and serves the lanes.
 func (w *worker) run(ctx context.Context) error {
+	w.Lock()
+	defer w.Unlock()
 	if err := w.reload(ctx); err != nil {
 		return err
 	}
-	for {
+	return w.serveLanes(ctx)
+}
+
+// runBatches loops: claim, run, commit.
+func (w *worker) runBatches(ctx context.Context) error {
+	for w.goesOn() {
 		if err := ctx.Err(); err != nil {
 			return nil // stopping is not a failure: the rest stays scheduled
 		}
@@ -187,14 +204,19 @@ func (w *worker) run(ctx context.Context) error {
 			continue
 		}
 		w.heard = false // otherwise the claim would have been refused
+		w.startLanes(ctx)
 		if err := (&batch{worker: w, claims: claims}).work(ctx); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // idle decides how to proceed if nothing is ready: finish the wave, wait for a notice, or end.
 func (w *worker) idle(ctx context.Context) (bool, error) {
+	if w.active > 1 {
+		return w.waitBeside(ctx)
+	}
 	if _, waving := w.sched.Unfinished[w.lane]; waving && !w.laneDone {
 		if again, err := w.endWave(ctx); again || err != nil {
 			return true, err
@@ -216,7 +238,9 @@ func (w *worker) idle(ctx context.Context) (bool, error) {
 	if !w.out.Waits || w.Await == nil || !w.Clock.Now().Before(w.until) {
 		return false, nil
 	}
+	w.Unlock()
 	ids, notified := w.Await(ctx, w.env, w.lane, awaitFor)
+	w.Lock()
 	if !notified {
 		return false, nil
 	}

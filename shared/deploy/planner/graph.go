@@ -69,7 +69,7 @@ func (r *releaser) buildGraph(ctx context.Context) (*version.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	return version.NewGraph(r.p.pl.withRemovals(nodesOf(resources, r.lanes), resources,
+	return version.NewGraph(r.p.pl.withRemovals(nodesOf(resources), resources,
 		r.p.moves.without(removing), rows, model.TargetsOf(r.v.Agents, true))), nil
 }
 
@@ -159,7 +159,7 @@ func (r *releaser) editNodes(
 			gone = append(gone, id)
 		}
 	}
-	for _, n := range r.p.pl.withRemovals(nodesOf(r.delta.put, r.lanes), r.delta.put, leaving, rows,
+	for _, n := range r.p.pl.withRemovals(nodesOf(r.delta.put), r.delta.put, leaving, rows,
 		model.TargetsOf(r.v.Agents, true)) {
 		if !hasSameNode(old, &n) {
 			put, r.edited = append(put, n), append(r.edited, n.ID)
@@ -181,8 +181,8 @@ func hasSameNode(g *version.Graph, n *version.Node) bool {
 	return slices.Equal(has, slices.Compact(slices.Sorted(slices.Values(n.Requires))))
 }
 
-// nodesOf returns the nodes of resources at agents with numbers of lanes.
-func nodesOf(resources []*resource.Resource, lanes map[string]int) []version.Node {
+// nodesOf returns the nodes of resources.
+func nodesOf(resources []*resource.Resource) []version.Node {
 	nodes := make([]version.Node, 0, len(resources))
 	purged := map[resource.ID]bool{}
 	for _, r := range resources {
@@ -190,7 +190,7 @@ func nodesOf(resources []*resource.Resource, lanes map[string]int) []version.Nod
 			purged[r.ID] = true
 		}
 		nodes = append(nodes, version.Node{ID: r.ID,
-			Lane: state.LaneOf(r.ID, r.Agent, lanes[r.Agent]), Requires: r.Requires})
+			Lane: state.LaneOf(r.Agent), Requires: r.Requires})
 	}
 	return version.ReversePurged(nodes, purged)
 }

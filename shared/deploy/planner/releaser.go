@@ -19,7 +19,6 @@ type releaser struct {
 	difference
 	interrupted
 
-	lanes   map[string]int             // of v's agents
 	decoded []*resource.Resource       // the resources of all
 	rows    map[resource.ID]*state.Row // the rows that may change
 	index   map[resource.ID]bool       // the ids of after
@@ -68,7 +67,6 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 	if !state.SameAgents(r.agents, r.v.Agents) || !sameDescribed(r.agents, r.v.Agents) {
 		p.store.agents = r.v.Agents
 	}
-	r.lanes = state.LanesOf(r.v.Agents)
 	differ := len(r.after)
 	if err := r.load(ctx); err != nil {
 		return released{}, err
@@ -88,7 +86,7 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 	}
 	p.graph = graph
 	for i := range r.after {
-		if err := r.planEntry(ctx, &r.after[i], i < differ); err != nil {
+		if err := r.planEntry(&r.after[i], i < differ); err != nil {
 			return released{}, err
 		}
 	}
@@ -169,23 +167,15 @@ func missingOf(en *version.Entry) ([]string, error) {
 	return model.Missing(res.Attributes), nil
 }
 
-// planEntry plans one resource of the new version. A resource that is not fresh has not changed and
-// can only move to another lane.
-func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool) error {
+// planEntry plans one resource of the new version. A resource that is not fresh has not changed.
+func (r *releaser) planEntry(en *version.Entry, fresh bool) error {
 	missing, err := missingOf(en)
 	if err != nil {
 		return err
 	}
-	agent := en.ID.Agent()
-	lane := state.LaneOf(en.ID, agent, r.lanes[agent])
 	row := r.rows[en.ID]
 	if row == nil {
 		row = &state.Row{ID: en.ID}
-	}
-	if row.Rev > 0 && row.Lane != lane {
-		if err := r.wave.read(ctx); err != nil {
-			return err
-		}
 	}
 	old, had := r.before[en.ID]
 	if fresh && (!had || old.Hash != en.Hash && old.Hash != r.written[en.ID]) {
@@ -194,13 +184,7 @@ func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool)
 	r.p.whole[en.ID] = true
 	r.p.set(row, func(row *state.Row) bool {
 		e := step.Released{Version: r.v.Number, Hash: en.Hash, Body: en.Body, Missing: missing,
-			Problem: r.misfits[en.ID], Lane: lane, Owes: r.owesReload[row.ID], From: r.p.moves.from[en.ID]}
-		if e.From == nil {
-			e.Checked = r.wave.reached(row)
-		}
-		if row.Lane != lane && r.wave.asks(row) {
-			e.Asked = r.p.env.Wave.Priority // the wave may be over in its new lane
-		}
+			Problem: r.misfits[en.ID], Owes: r.owesReload[row.ID], From: r.p.moves.from[en.ID]}
 		return r.p.change(row, e)
 	})
 	return nil

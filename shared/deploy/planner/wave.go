@@ -8,8 +8,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// waveProgress is the progress of the wave, for a release that moves rows to other lanes, or wakes
-// rows. It is read once, and only if it is needed.
+// waveProgress is the progress of the wave, for a release that wakes rows. It is read once, and only
+// if it is needed.
 type waveProgress struct {
 	p        *planning
 	schedule *state.Schedule // nil: not read
@@ -54,12 +54,4 @@ func (w *waveProgress) checked(row *state.Row) bool {
 	}
 	_, listed := slices.BinarySearch(w.schedule.Unfinished[row.Lane], row.ID)
 	return listed || row.Checked >= w.schedule.Wave.Epoch
-}
-
-// reached returns the wave if it has checked a row in its current lane, and 0 otherwise.
-func (w *waveProgress) reached(row *state.Row) int64 {
-	if !w.checked(row) {
-		return 0
-	}
-	return w.schedule.Wave.Epoch
 }

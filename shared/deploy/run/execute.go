@@ -304,7 +304,7 @@ func (x *Executor) fail(r *Run, err error) {
 	case fault.Is(err, fault.Unavailable) && x.unreached(r) != nil:
 		r.End(
 			state.StatusUnavailable,
-			unreachable(r.host.session.connErr),
+			unreachable(r.host.session.failure()),
 			"agent "+r.res.Agent+": "+err.Error(),
 		)
 	default:

@@ -184,6 +184,22 @@ func (l *Lists) get(key string) *listed {
 	return l.kept[key]
 }
 
+// fill stores the result of a list.
+func (l *Lists) fill(of *listed, found map[resource.ID]map[string]any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	of.found = found
+}
+
+// attributes returns what a list shows of a resource: nil if it is absent, and false if the list was
+// not searched for it, or is not complete yet.
+func (l *Lists) attributes(of *listed, id resource.ID) (attrs map[string]any, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	attrs, known = of.found[id]
+	return attrs, known
+}
+
 // drop removes a list.
 func (l *Lists) drop(key string, of *listed) {
 	l.mu.Lock()
@@ -278,7 +294,7 @@ func (x reader) readList(ctx context.Context, runs []*Run) bool {
 		return false
 	}
 	for _, r := range runs {
-		attrs, known := list.found[r.res.ID]
+		attrs, known := r.host.lists.attributes(list, r.res.ID)
 		exists := attrs != nil
 		switch changed := r.host.lists.ChangedAt(r.res.ID) > list.count; {
 		case !known || changed || old[r]:
@@ -340,7 +356,7 @@ func (x reader) list(ctx context.Context, lister provider.Lister, runs []*Run) *
 		x.listFailed(ctx, first, into, err)
 		return nil
 	}
-	into.found = got.found
+	kept.fill(into, got.found)
 	return into
 }
 

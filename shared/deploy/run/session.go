@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"southbound/shared/deploy/model"
@@ -15,8 +16,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// Session is the connection to an agent that runs share, and the data about it.
+// Session is the connection to an agent that runs share, and the data about it. Concurrent runs may
+// use it. Connect and Close must not be called concurrently, nor Close while a run uses the session.
 type Session struct {
+	mu        sync.Mutex
 	transport any
 	connected bool
 	connErr   error
@@ -28,6 +31,8 @@ type Session struct {
 
 // Lists returns the lists of the session.
 func (s *Session) Lists() *Lists {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.lists == nil {
 		s.lists = &Lists{}
 	}
@@ -35,31 +40,50 @@ func (s *Session) Lists() *Lists {
 }
 
 // Tried reports whether the session is connected, or has failed to connect.
-func (s *Session) Tried() bool { return s.connected }
+func (s *Session) Tried() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.connected
+}
+
+// failure returns why the agent cannot be reached.
+func (s *Session) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.connErr
+}
 
 // Close ends the connection, if there is one, and discards the data about it.
 func (s *Session) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeLocked()
+}
+
+func (s *Session) closeLocked() {
 	if c, ok := s.transport.(io.Closer); ok && s.connected {
 		_ = c.Close()
 	}
 	s.transport, s.connected, s.connErr, s.lists = nil, false, nil, nil
 }
 
-// Follow ends the connection if the agent is now reached in another way.
-func (s *Session) Follow(agent resource.Agent) {
-	now := agent
-	now.Lanes = s.agent.Lanes
-	if s.connected && !state.SameAgents([]resource.Agent{s.agent}, []resource.Agent{now}) {
-		s.Close()
-	}
+// Fits reports whether the session can be used for an agent as it is described now. If the agent is
+// reached in another way, the session has to be closed.
+func (s *Session) Fits(agent resource.Agent) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	agent.Lanes = s.agent.Lanes
+	return !s.connected || state.SameAgents([]resource.Agent{s.agent}, []resource.Agent{agent})
 }
 
 // ForgetFailure allows another attempt to connect after a failure. It does so only after a pause
 // that is long compared with the time of the failed attempt: an unreachable agent costs one wait,
 // and not one for each of its resources or batches.
 func (s *Session) ForgetFailure(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.connErr != nil && now.Sub(s.failedAt) >= max(2*s.waited, minBetweenTries) {
-		s.Close()
+		s.closeLocked()
 	}
 }
 
@@ -96,17 +120,14 @@ func (n *Runner) Connect(ctx context.Context, r *Run, agent resource.Agent) {
 		return
 	}
 	r.agent = agent
-	if s.open(ctx, n, agent); s.connErr != nil {
-		r.absent = unreachable(s.connErr) == state.ClassUnavailable
-		r.End(
-			state.StatusUnavailable,
-			unreachable(s.connErr),
-			"agent "+agent.Name+": "+hinted(s.connErr),
-		)
+	transport, err := s.open(ctx, n, agent)
+	if err != nil {
+		r.absent = unreachable(err) == state.ClassUnavailable
+		r.End(state.StatusUnavailable, unreachable(err), "agent "+agent.Name+": "+hinted(err))
 		return
 	}
 	r.host.cache = n.caches.of(r.host.env, r.res.Agent, n.Clock.Now)
-	remote, ok := s.transport.(provider.Remote)
+	remote, ok := transport.(provider.Remote)
 	if !ok || r.typ == nil {
 		return
 	}
@@ -115,50 +136,68 @@ func (n *Runner) Connect(ctx context.Context, r *Run, agent resource.Agent) {
 		r.End(state.StatusUnavailable, unreachable(err), "agent "+agent.Name+": "+hinted(err))
 		return
 	}
-	if p, ok := s.transport.(provider.Programmed); ok {
+	if p, ok := transport.(provider.Programmed); ok {
 		r.Pack = cmp.Or(p.Program(), n.Pack)
 	}
 	r.handler = h
 }
 
-// open connects a session, unless it is connected or has failed to connect. It verifies the
-// connection if the transport supports that.
-func (s *Session) open(ctx context.Context, n *Runner, agent resource.Agent) {
-	if s.connected {
-		return
+// open connects a session, unless it is connected or has failed to connect, and returns its
+// transport. It verifies the connection if the transport supports that.
+func (s *Session) open(ctx context.Context, n *Runner, agent resource.Agent) (any, error) {
+	if s.Tried() {
+		return s.transport, s.failure()
 	}
 	began := n.Clock.Now()
 	limited, cancel := patience.WithTimeout(ctx, n.ConnectLimit(agent))
 	defer cancel()
-	s.transport, s.connErr = n.Connector.Connect(limited, agent)
-	s.connected, s.agent = true, agent
-	if s.connErr != nil {
-		s.transport = nil
-	} else if v, ok := s.transport.(provider.Verifier); ok {
-		s.connErr = v.Verify(limited)
+	transport, err := n.Connector.Connect(limited, agent)
+	if err != nil {
+		transport = nil
+	} else if v, ok := transport.(provider.Verifier); ok {
+		err = v.Verify(limited)
 	}
-	s.failedAt = n.Clock.Now()
-	s.waited = s.failedAt.Sub(began)
+	ended := n.Clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.transport, s.connErr, s.connected, s.agent = transport, err, true, agent
+	s.failedAt, s.waited = ended, ended.Sub(began)
+	return transport, err
 }
 
 // unreached verifies a connection after a failed call, and returns the error if the connection is
 // lost. Then no other run makes calls over it.
 func (x *Executor) unreached(r *Run) error {
 	s := r.host.session
-	v, ok := s.transport.(provider.Verifier)
-	if !ok || s.connErr != nil {
-		return s.connErr
+	v, agent, err := s.verifier()
+	if v == nil || err != nil {
+		return err
 	}
 	began, said := x.Runner.Clock.Now(), make(chan error, 1)
-	if x.within(r.ctx.Context, x.Runner.ConnectLimit(s.agent),
+	if x.within(r.ctx.Context, x.Runner.ConnectLimit(agent),
 		func(ctx context.Context) { said <- v.Verify(ctx) }) != nil {
 		return nil // the state of the connection is unknown
 	}
-	if s.connErr = <-said; s.connErr != nil {
-		s.failedAt = x.Runner.Clock.Now()
-		s.waited = s.failedAt.Sub(began)
+	if err = <-said; err != nil {
+		s.lose(err, began, x.Runner.Clock.Now())
 	}
-	return s.connErr
+	return err
+}
+
+// verifier returns how to verify the connection, nil if the transport does not support that, and the
+// error of a connection that is lost.
+func (s *Session) verifier() (provider.Verifier, resource.Agent, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, _ := s.transport.(provider.Verifier)
+	return v, s.agent, s.connErr
+}
+
+// lose records that a verification of the connection has failed.
+func (s *Session) lose(err error, began, ended time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.connErr, s.failedAt, s.waited = err, ended, ended.Sub(began)
 }
 
 // unreachable returns the class of a run whose agent cannot be reached: refused if a retry cannot

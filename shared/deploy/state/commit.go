@@ -66,13 +66,15 @@ type Commit struct {
 	DropAgents []string
 	// Until prolongs the lease; zero leaves it.
 	Until time.Time
-	// Next are the rows that the holder starts now. They replace the lease's Running. They are
-	// accepted only while the environment is not halted, the agent is not paused and PlanSeq still
-	// equals SeenPlan. If they are refused, Running stays as it was. An empty Next removes all rows
-	// from Running but the conflicting rows of this commit, whose results are not recorded yet (see
-	// StillRunning).
+	// Next are the rows that the holder starts now. With Beside they replace the lease's Running.
+	// They are accepted only while the environment is not halted, the agent is not paused and PlanSeq
+	// still equals SeenPlan. If they are refused, Running stays as it was. An empty Next removes all
+	// rows from Running but Beside and the conflicting rows of this commit, whose results are not
+	// recorded yet (see StillRunning).
 	Next     []resource.ID
 	SeenPlan int64
+	// Beside are the rows that other lanes of the holder run.
+	Beside []resource.ID
 	// WaveDone, when not 0, marks the guard's lane as finished with that wave.
 	WaveDone int64
 }
@@ -86,6 +88,9 @@ func (c *Commit) FirstRev() int64 {
 	}
 	return c.Guard.Fence<<20 + 1
 }
+
+// Starts returns the Running of the lease if Next is accepted.
+func (c *Commit) Starts() []resource.ID { return slices.Concat(c.Beside, c.Next) }
 
 // Committed is the result of a Commit.
 type Committed struct {

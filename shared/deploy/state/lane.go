@@ -1,8 +1,6 @@
 package state
 
 import (
-	"fmt"
-	"hash/fnv"
 	"strconv"
 	"strings"
 
@@ -12,16 +10,8 @@ import (
 // PlanKey is the key of the lease of planners. The key of a worker's lease is its lane.
 const PlanKey = "plan"
 
-// LaneOf returns the lane of a resource: the agent's name and a number below its lanes, by the hash
-// of the id.
-func LaneOf(id resource.ID, agent string, lanes int) string {
-	if lanes <= 1 {
-		return agent + "/0"
-	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(id))
-	return fmt.Sprintf("%s/%d", agent, h.Sum32()%uint32(lanes)) // lanes is small and positive
-}
+// LaneOf returns the lane of the resources of an agent.
+func LaneOf(agent string) string { return agent + "/0" }
 
 // AgentOf returns the agent of a lane.
 func AgentOf(lane string) string {

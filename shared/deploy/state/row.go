@@ -30,7 +30,7 @@ type Row struct {
 //
 // Large: it is a stored record, written as one.
 type Intent struct {
-	Lane     string // where it runs: its agent's name, "/" and a number; see LaneOf
+	Lane     string // of its agent; see LaneOf
 	Version  int    // the version that brought this intent
 	Hash     string // of the intent
 	Body     []byte // resource.Resource, encoded; none: the stored one is damaged
@@ -57,12 +57,10 @@ type Intent struct {
 	// number of these purges.
 	Purged []resource.ID
 	Purges int64
-	// MovedFrom are the lanes it was moved from since its last run, see Row.LeftLanes. Formerly are
-	// the earlier ids of its thing since then, see Row.EarlierIDs. Moves is the number of changes of
-	// both.
-	MovedFrom []string
-	Formerly  []resource.ID
-	Moves     int64
+	// Formerly are the earlier ids of its thing since its last run, see Row.EarlierIDs. Moves is the
+	// number of changes of them.
+	Formerly []resource.ID
+	Moves    int64
 }
 
 // Outcome is the part of a row that workers write: the result of the last run, and the data that it

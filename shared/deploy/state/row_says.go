@@ -278,7 +278,7 @@ func (r *Row) Same(o *Row) bool {
 	}
 	a, b := *r, *o
 	for _, x := range []*Row{&a, &b} { // compared below, or derived from compared fields
-		x.Missing, x.Causes, x.Waiting, x.Hidden, x.MovedFrom = nil, nil, nil, nil, nil
+		x.Missing, x.Causes, x.Waiting, x.Hidden = nil, nil, nil, nil
 		x.Formerly, x.Purged = nil, nil
 		x.NotBefore, x.LastAt, x.NextAt, x.ChangedAt, x.SucceededAt = time.Time{}, time.Time{},
 			time.Time{}, time.Time{}, time.Time{}
@@ -292,23 +292,17 @@ func (r *Row) Same(o *Row) bool {
 		r.NotBefore.Equal(o.NotBefore)
 }
 
-// Move puts a row into a lane. The row counts as not yet checked there. In the lane that it left, a
-// run of it may still be under way.
-func (r *Row) Move(lane string) {
-	if r.Rev > 0 && r.Lane != lane {
-		r.Checked = 0
-		r.SetMoved(Union(r.LeftLanes(), []string{r.Lane}), r.EarlierIDs())
-	}
-	r.Lane = lane
-}
-
-// LeftLanes returns the lanes that a row was moved from in which a run of it may still be under way.
-// It does not start until these runs have ended.
+// LeftLanes returns the lanes of other agents in which a run of an earlier id of the thing may still be
+// under way. The row does not start until these runs have ended.
 func (r *Row) LeftLanes() []string {
-	if r.Moves <= r.Settled {
-		return nil // a run has ended since, and it began after all others
+	var out []string
+	for _, id := range r.EarlierIDs() {
+		if lane := LaneOf(id.Agent()); lane != r.Lane {
+			out = append(out, lane)
+		}
 	}
-	return r.MovedFrom
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // EarlierIDs returns the earlier ids of the thing of a row of which a run may still be under way. The
@@ -321,10 +315,10 @@ func (r *Row) EarlierIDs() []resource.ID {
 	return r.Formerly
 }
 
-// SetMoved sets the lanes and the ids that LeftLanes and EarlierIDs return until a run has ended.
-func (r *Row) SetMoved(lanes []string, ids []resource.ID) {
-	r.MovedFrom, r.Formerly = lanes, ids
-	if len(lanes)+len(ids) > 0 {
+// SetMoved sets the ids that EarlierIDs returns until a run has ended.
+func (r *Row) SetMoved(ids []resource.ID) {
+	r.Formerly = ids
+	if len(ids) > 0 {
 		r.Moves = max(r.Moves, r.Settled) + 1
 	}
 }

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"fmt"
 	"testing"
 
 	"southbound/shared/fault"
@@ -34,22 +33,6 @@ func TestFilterTwice(t *testing.T) {
 		if f, err := ParseFilter(terms); !fault.Is(err, fault.Usage) {
 			t.Errorf("%q: %+v, %v", terms, f, err)
 		}
-	}
-}
-
-// TestLaneOf pins that a lane follows from the id alone.
-func TestLaneOf(t *testing.T) {
-	t.Parallel()
-	seen := map[string]bool{}
-	for i := range 100 {
-		id := resource.ID(fmt.Sprintf("t::T[a,n=%d]", i))
-		if LaneOf(id, "a", 4) != LaneOf(id, "a", 4) { //nolint:staticcheck // that it is the same is what is tested
-			t.Fatal("the lane changed")
-		}
-		seen[LaneOf(id, "a", 4)] = true
-	}
-	if len(seen) != 4 || LaneOf("x", "a", 1) != "a/0" {
-		t.Errorf("lanes %v", seen)
 	}
 }
 

@@ -12,13 +12,10 @@ type Released struct {
 	Version int
 	Hash    string
 	Body    []byte
-	Missing []string // its unknown values
-	Problem string   // why known values do not fit, so that they are Missing; "": they fit
-	Lane    string
-	Checked int64          // the check of everything that ran it in its lane; 0: none
-	Asked   state.Priority // of a check that has yet to run it in the lane that it leaves
-	Owes    bool           // it may owe a reload for new requirements
-	From    *state.Row     // row of the id that managed its thing before; nil: none
+	Missing []string   // its unknown values
+	Problem string     // why known values do not fit, so that they are Missing; "": they fit
+	Owes    bool       // it may owe a reload for new requirements
+	From    *state.Row // row of the id that managed its thing before; nil: none
 }
 
 func (e Released) next(r *state.Row) []Effect {
@@ -42,10 +39,6 @@ func takeOver(row *state.Row, from *state.Row) {
 	if was.Ticket() != 0 && (row.Ticket() == 0 || was.Priority < row.Priority) {
 		row.Generation, row.Observed, row.Priority = was.Generation, was.Observed, was.Priority
 	}
-	lanes := state.Union(was.LeftLanes(), from.LeftLanes(), []string{from.Lane})
-	if was.Rev > 0 {
-		lanes = state.Union(lanes, []string{was.Lane})
-	}
 	row.Moves = max(was.Moves, from.Moves)
 	if len(row.LeftBehind()) > 0 {
 		row.Purges = max(was.Purges, from.Purges) + 1
@@ -53,28 +46,17 @@ func takeOver(row *state.Row, from *state.Row) {
 	if row.WantFacts() {
 		row.FactsAsked = max(was.FactsAsked, from.FactsAsked) + 1
 	}
-	row.SetMoved(lanes, state.Union(was.EarlierIDs(), from.EarlierIDs(), []resource.ID{from.ID}))
+	row.SetMoved(state.Union(was.EarlierIDs(), from.EarlierIDs(), []resource.ID{from.ID}))
 	row.Hidden = state.Union(was.Hidden, from.Hidden)
 	row.PossiblyChanged = was.PossiblyChanged || from.PossiblyChanged
 	row.Checked = 0
-}
-
-// move puts a row into its lane, with the record that a check of everything has run it.
-func (e *Released) move(r *state.Row) {
-	r.Move(e.Lane)
-	r.Checked = max(r.Checked, e.Checked)
 }
 
 // replace gives a row another intent and keeps the data about its thing. A change by a run of the
 // previous intent that is still under way is notified when its result is found to be stale.
 func (e *Released) replace(r *state.Row) []Effect {
 	r.HideSecrets()
-	e.move(r)
-	if lanes := r.LeftLanes(); slices.Contains(lanes, e.Lane) {
-		others := slices.DeleteFunc(slices.Clone(lanes), func(l string) bool { return l == e.Lane })
-		r.SetMoved(others, r.EarlierIDs())
-	}
-	r.Version, r.Hash, r.Body = e.Version, e.Hash, e.Body
+	r.Lane, r.Version, r.Hash, r.Body = state.LaneOf(r.ID.Agent()), e.Version, e.Hash, e.Body
 	r.Orphaned, r.Removing, r.BlockedBy = false, false, ""
 	r.Missing, r.Problem = e.Missing, e.Problem
 	if r.Undefined() {
@@ -83,15 +65,13 @@ func (e *Released) replace(r *state.Row) []Effect {
 	return schedule(state.PriorityNewVersion)
 }
 
-// adjust applies changes of a release that do not change the intent: requirements, set, flags,
-// lane.
+// adjust applies changes of a release that do not change the intent: requirements, set, flags.
 func (e *Released) adjust(r *state.Row) []Effect {
-	if r.Lane == e.Lane && string(r.Body) == string(e.Body) {
+	if string(r.Body) == string(e.Body) {
 		return nil
 	}
-	e.move(r)
 	r.Body = e.Body
-	if effects := (Unbound{Asked: e.Asked}).next(r); effects != nil {
+	if effects := (Unbound{}).next(r); effects != nil {
 		return effects
 	}
 	if e.Owes && r.Runnable() {

@@ -271,7 +271,7 @@ func TestReleased(t *testing.T) {
 	body, requires := []byte(`{"attributes":{"n":"1","v":2},"id":"t::T[a,n=1]"}`), []byte(
 		`{"attributes":{"n":"1"},"id":"t::T[a,n=1]","requires":["t::T[a,n=2]"]}`)
 	as := func(change func(e *Released)) Released {
-		e := Released{Version: 3, Hash: "h", Body: requires, Lane: "a/0"}
+		e := Released{Version: 3, Hash: "h", Body: requires}
 		change(&e)
 		return e
 	}
@@ -345,21 +345,6 @@ func TestReleased(t *testing.T) {
 			want:   requiring,
 			then:   newest,
 		},
-		"Moved": {
-			reason: "a run in the lane that it leaves may be under way",
-			event:  as(func(e *Released) { e.Lane, e.Body, e.Checked = "a/1", wanted().Body, 3 }),
-			want: func(r *state.Row) {
-				r.Lane, r.Checked, r.MovedFrom, r.Moves = "a/1", 3, []string{"a/0"}, 1
-			},
-		},
-		"MovedUnchecked": {
-			reason: "in its new lane the check of everything may be over",
-			event: as(func(e *Released) {
-				e.Lane, e.Body, e.Asked = "a/1", wanted().Body, state.PriorityUserDeploy
-			}),
-			want: func(r *state.Row) { r.Lane, r.MovedFrom, r.Moves = "a/1", []string{"a/0"}, 1 },
-			then: user,
-		},
 		"Unbound": {reason: "it no longer requires what it was skipped for", was: skipped,
 			event: Unbound{}, then: newest},
 		"UnboundIdle":   {reason: "it waited for nothing", event: Unbound{}},
@@ -382,13 +367,13 @@ func TestTakesOver(t *testing.T) {
 	check(t, map[string]step{"Moved": {
 		reason: "the thing is neither deleted nor made again (T1), and no run of both ids overlaps",
 		was:    func(r *state.Row) { *r = state.Row{ID: r.ID} },
-		event:  Released{Version: 3, Hash: "i", Body: []byte("{}"), Lane: "a/0", From: &from},
+		event:  Released{Version: 3, Hash: "i", Body: []byte("{}"), From: &from},
 		want: func(r *state.Row) {
 			id := r.ID
 			*r = from
 			r.ID, r.Rev, r.LastAction, r.Lane, r.Removing = id, 0, "", "a/0", false
 			r.Version, r.Hash, r.Body, r.Checked = 3, "i", []byte("{}"), 0
-			r.MovedFrom, r.Formerly, r.Moves = []string{"b/0"}, []resource.ID{from.ID}, 1
+			r.Formerly, r.Moves = []resource.ID{from.ID}, 1
 		},
 		then: newest,
 	}})

@@ -57,7 +57,6 @@ const (
 	hasSucceededAt
 	isPossiblyChanged
 	hasHidden
-	hasMovedFrom
 	hasNotes
 	hasTriedAt
 	hasFormerly
@@ -77,7 +76,7 @@ const (
 
 // rare are the fields that few rows have.
 const rare = hasMissing | hasReason | hasCauses | hasClass | hasWaiting | hasCreating | hasHidden |
-	hasMovedFrom | hasNotes | hasFormerly | hasPurged | hasProblem | hasBlockedBy | hasRan
+	hasNotes | hasFormerly | hasPurged | hasProblem | hasBlockedBy | hasRan
 
 // number reads the number of a bit. If the bit is not set, it returns 0.
 func (b bits) number(d *binform.Reader, bit bits) int64 {
@@ -105,7 +104,6 @@ func bitsOf(r *state.Row) bits {
 	b.set(r.FactsRead != 0, hasFactsRead)
 	b.set(r.PossiblyChanged, isPossiblyChanged)
 	b.set(len(r.Hidden) > 0, hasHidden)
-	b.set(len(r.MovedFrom) > 0, hasMovedFrom)
 	b.set(len(r.Formerly) > 0, hasFormerly)
 	b.set(len(r.Notes) > 0, hasNotes)
 	b.set(len(r.Missing) > 0, hasMissing)
@@ -215,9 +213,6 @@ func writeRare(w *binform.Writer, r *state.Row, has bits) {
 	if has&hasHidden != 0 {
 		w.Texts(r.Hidden)
 	}
-	if has&hasMovedFrom != 0 {
-		w.Texts(r.MovedFrom)
-	}
 	if has&hasNotes != 0 {
 		w.Bytes(r.Notes)
 	}
@@ -315,9 +310,6 @@ func readRare(d *binform.Reader, r *state.Row, has bits) {
 	}
 	if has&hasHidden != 0 {
 		r.Hidden = d.Texts()
-	}
-	if has&hasMovedFrom != 0 {
-		r.MovedFrom = d.Texts()
 	}
 	if has&hasNotes != 0 {
 		r.Notes = d.Bytes()

@@ -297,7 +297,7 @@ func full(n int) state.Row {
 	r.Checked, r.Waiting, r.Creating = 9, []byte{0, 255, 1}, "token"
 	r.Notes = []byte{1, 0, 254}
 	r.ChangedAt, r.SucceededAt, r.TriedAt = at(-time.Second), at(-time.Minute), at(-time.Hour)
-	r.Hidden, r.MovedFrom = []string{"password", "to ken"}, []string{"a/0", "a/1"}
+	r.Hidden = []string{"password", "to ken"}
 	r.Formerly, r.Moves, r.Settled = []resource.ID{id(7), id(6)}, 3, 2
 	return r
 }

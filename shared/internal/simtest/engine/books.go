@@ -110,8 +110,10 @@ type activity struct {
 
 // taskBooks holds the records of one task.
 type taskBooks struct {
+	worker *taskBooks // of the task that took the lease of its lane; a lane has books of its own
 	laneBook
 	handlerBook
+	*sessionBook
 	planBook
 	requestBook
 	fileBook
@@ -142,18 +144,22 @@ type laneBook struct {
 
 // handlerBook records the handler calls of a task, and the results that it recorded.
 type handlerBook struct {
-	runs     map[resource.ID]*runBook
-	later    map[resource.ID]time.Time // resources recorded as in progress, with the end time
-	mine     map[string]bool           // ids of the actions that the task recorded
-	stale    map[string]resource.ID    // those of mine that must be marked as stale
-	skipped  map[string]bool           // actions of skipped runs that were checked
-	call     int                       // number of handler calls so far
-	changes  map[resource.ID]int       // stamps of its changes, by object; see checkList
-	shelves  map[string][]*shelf       // lists of objects, by agent; see checkShelf
-	open     int                       // open connections
-	way      string                    // description of the current connection
-	connects int                       // connection attempts since the last claim
-	gaveUp   bool                      // a renewal of its lease has failed
+	runs    map[resource.ID]*runBook
+	later   map[resource.ID]time.Time // resources recorded as in progress, with the end time
+	mine    map[string]bool           // ids of the actions that the task recorded
+	stale   map[string]resource.ID    // those of mine that must be marked as stale
+	skipped map[string]bool           // actions of skipped runs that were checked
+	call    int                       // number of handler calls so far
+}
+
+// sessionBook records the use of a connection, which the lanes of a worker share.
+type sessionBook struct {
+	changes  map[resource.ID]int // stamps of its changes, by object; see checkList
+	shelves  map[string][]*shelf // lists of objects, by agent; see checkShelf
+	open     int                 // open connections
+	way      string              // description of the current connection
+	connects int                 // connection attempts since the last claim
+	gaveUp   bool                // a renewal of its lease has failed
 	// until this time, a failed connection attempt counts for others; see connectorPort
 	spared time.Time
 }
@@ -262,7 +268,7 @@ func newBooks() *books {
 }
 
 func newTaskBooks() *taskBooks {
-	return &taskBooks{
+	b := &taskBooks{
 		leases: map[string]int64{}, saw: map[resource.ID]state.Row{},
 		laneBook: laneBook{
 			claims: map[resource.ID]claimBook{}, lost: map[resource.ID]bool{},
@@ -271,13 +277,24 @@ func newTaskBooks() *taskBooks {
 		handlerBook: handlerBook{
 			runs: map[resource.ID]*runBook{}, later: map[resource.ID]time.Time{},
 			mine: map[string]bool{}, stale: map[string]resource.ID{}, skipped: map[string]bool{},
-			shelves: map[string][]*shelf{},
 		},
+		sessionBook: &sessionBook{shelves: map[string][]*shelf{}},
 		planBook: planBook{
 			changed: map[resource.ID]time.Time{},
 			deletes: map[resource.ID]bool{}, leaves: map[resource.ID]bool{},
 		},
 	}
+	b.worker = b
+	return b
+}
+
+// another returns the books of another lane of the same worker.
+func (b *taskBooks) another() *taskBooks {
+	o := newTaskBooks()
+	o.worker, o.sessionBook, o.leases, o.saw = b.worker, b.sessionBook, b.leases, b.saw
+	o.lane, o.until, o.inherits, o.changed = b.lane, b.until, b.inherits, b.changed
+	o.later, o.mine, o.stale, o.skipped = b.later, b.mine, b.stale, b.skipped
+	return o
 }
 
 // orphan returns books for an abandoned call, whose effects are not attributed to any task.
@@ -386,7 +403,7 @@ func (b *books) live(r *run, t *task) bool {
 		return false
 	}
 	for key := range t.books.leases {
-		if h := b.leases[key]; h != nil && h.by == t.books && !h.freed && r.time().Before(h.until) {
+		if h := b.leases[key]; h != nil && h.by == t.books.worker && !h.freed && r.time().Before(h.until) {
 			return true
 		}
 	}

@@ -34,7 +34,7 @@ func checkCommit(r *run, c *state.Commit, out *state.Committed, b before) {
 	if len(c.Next) == 0 || out.Started {
 		checkInherited(r, t, c.Guard.Key)
 	}
-	if have := r.books.leases[c.Guard.Key]; have != nil && have.by == t.books {
+	if have := r.books.leases[c.Guard.Key]; have != nil && have.by == t.books.worker {
 		have.wrote(r, c, out)
 	}
 	checkShrinks(r, t)
@@ -47,7 +47,7 @@ func (h *held) wrote(r *run, c *state.Commit, out *state.Committed) {
 		h.claimed = nil
 	}
 	if out.Started {
-		h.claimed = c.Next
+		h.claimed = c.Starts()
 	}
 	if c.Until.After(h.until) {
 		h.until = c.Until
@@ -85,7 +85,7 @@ func checkFence(r *run, t *task, c *state.Commit) {
 	case have == nil:
 		r.violate("D3", "%s commits under %q, which nobody holds", t.name, c.Guard.Key)
 	case t.books.orphaned && have.fence == c.Guard.Fence: // a call that is waited for keeps a state
-	case have.by != t.books:
+	case have.by != t.books.worker:
 		r.violate("D3",
 			"%s commits under %q, which another took over: a stale holder's commit is accepted",
 			t.name, c.Guard.Key)
@@ -314,7 +314,7 @@ func checkEnded(r *run, t *task, lane string, err error) {
 		r.violate("transport", "%s ends and leaves its connection open", t.name)
 	}
 	have := r.books.leases[lane]
-	if have == nil || have.by != t.books {
+	if have == nil || have.by != t.books.worker {
 		return // another task continues
 	}
 	if err == nil && t.faults == 0 {

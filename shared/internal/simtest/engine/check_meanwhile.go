@@ -135,7 +135,7 @@ func checkReplaced(r *run, t *task, row, was *state.Row) {
 		r.violate("D5",
 			"%s gives %s a new intent, which waits for what was begun for the one before", t.name,
 			row.ID)
-	case row.PossiblyChanged && !was.PossiblyChanged:
+	case row.PossiblyChanged && !was.PossiblyChanged && len(row.EarlierIDs()) == 0:
 		r.violate("C1", "%s gives %s a new intent, and counts that as a change", t.name, row.ID)
 	}
 }

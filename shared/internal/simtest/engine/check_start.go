@@ -25,7 +25,7 @@ func checkClaim(r *run, t *task, c *state.Commit) {
 	checkMoves(r, t, e, c)
 	checkConnected(r, t, e, c)
 	for _, id := range c.Next {
-		b.claimer[thingOf(id)] = t.books
+		b.claimer[thingOf(id)] = t.books.worker
 	}
 	if len(c.Rows) > 0 {
 		return // part of an earlier claim
@@ -291,13 +291,21 @@ func checkCovered(r *run, t *task, limit time.Duration) {
 // checkStart checks a handler call of a task that holds its lane: invariants D1, D2 and D6.
 func checkStart(r *run, t *task, id resource.ID, what string) {
 	b := r.books
+	lanes := map[*task]bool{t: true} // of its worker
 	for _, a := range b.active {
+		if a.by != t && a.by.books.worker == t.books.worker && a.id != id {
+			lanes[a.by] = true
+			continue
+		}
 		if a.by != t && b.live(r, a.by) &&
 			(a.by.books.lane == t.books.lane || a.id == id && !b.forgotten[id]) &&
 			!a.by.books.dry && !t.books.dry {
 			r.violate("D2", "%s calls %s of %s while %s, which holds its lane too, runs %s", t.name,
 				what, id, a.by.name, a.id)
 		}
+	}
+	if most := r.plan.mostLanes(id.Agent()); len(lanes) > most && b.live(r, t) {
+		r.violate("D2", "%s calls %s of %s beside %d other lanes of %d", t.name, what, id, len(lanes)-1, most)
 	}
 	at := slices.Index(t.books.claimed, id)
 	if at < 0 {

@@ -154,7 +154,6 @@ func happenedBy(r *run, c *state.Commit, out *state.Committed, b before) {
 		r.happenedIf(had && len(row.Missing) > 0 && len(row.Missing) < len(was.Missing), "known in part")
 		r.happenedIf(row.Block() == state.BlockedYes, "blocked")
 		r.happenedIf(row.Block() == state.NeedsPerson, "needs a person")
-		r.happenedIf(had && was.Lane != row.Lane, "moved to another lane")
 		r.happenedIf(row.Gone, "row removed")
 		r.happenedIf(had && was.Orphaned && !row.Orphaned, "comes back")
 		r.happenedIf(strings.Contains(row.Why(), "prevent_destroy"), "replacement prevented")

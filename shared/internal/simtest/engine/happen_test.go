@@ -57,7 +57,6 @@ listing fails
 list made
 list too large to be kept
 literal becomes reference
-moved to another lane
 needs a person
 notice lost
 other lanes
@@ -101,6 +100,7 @@ requires on another agent
 requires on the agent
 resource comes
 row removed
+second lane
 send_event
 set
 set removed

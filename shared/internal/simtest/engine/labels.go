@@ -117,7 +117,7 @@ func checkAlone(r *run, who *task, what string, id resource.ID) {
 	}
 	other := relabelled(id)
 	for key, h := range r.books.leases {
-		if h.by != who.books && !h.freed && r.time().Before(h.until) &&
+		if h.by != who.books.worker && !h.freed && r.time().Before(h.until) &&
 			slices.Contains(h.claimed, other) && r.state.read(env).rows[other] == nil &&
 			slices.Contains(r.state.read(env).leases[key].Running, other) {
 			r.violate("D2", "%s works on %s, while %s is still claimed in %s", who.name, id, other, key)

@@ -322,12 +322,12 @@ func storeMutants() []mutant {
 					}
 				}
 			}, nil),
-		commits("MovedRunsTwice", "that a row was moved between lanes is not stored", "", 300,
+		commits("MovedRunsTwice", "the earlier ids of a moved thing are not stored", "", 300,
 			func(c *state.Commit, _ *State) {
 				for i := range c.Rows {
-					c.Rows[i].MovedFrom = nil
+					c.Rows[i].Formerly = nil
 				}
-			}, nil).in("moves"),
+			}, nil).in("labels"),
 	}
 }
 

@@ -227,7 +227,7 @@ func checkKeeps(r *run, t *task, c *state.Commit, b before) {
 // it, and no person has changed the state: a late holder of a lease must not replace a newer state. A
 // resource that was forgotten and created again does not know of a run that was under way.
 func checkClaimer(r *run, t *task, id resource.ID) {
-	if b := r.books; !t.books.repairs && b.claimer[thingOf(id)] != t.books && !b.split[thingOf(id)] &&
+	if b := r.books; !t.books.repairs && b.claimer[thingOf(id)] != t.books.worker && !b.split[thingOf(id)] &&
 		!b.forgotten[id] {
 		r.violate("kept", "%s keeps a state of %s, which another task has claimed since", t.name, id)
 	}
@@ -235,10 +235,10 @@ func checkClaimer(r *run, t *task, id resource.ID) {
 
 // checkRepaired checks that no live holder of a lane is running a resource.
 func checkRepaired(r *run, t *task, id resource.ID) {
-	r.books.claimer[thingOf(id)] = t.books
+	r.books.claimer[thingOf(id)] = t.books.worker
 	for key, h := range r.books.leases {
 		l := r.state.read(env).leases[key]
-		if h.by != t.books && !h.freed && !h.proc.dead && r.time().Before(h.until) &&
+		if h.by != t.books.worker && !h.freed && !h.proc.dead && r.time().Before(h.until) &&
 			slices.Contains(h.claimed, id) && slices.Contains(l.Running, id) {
 			r.violate("kept", "%s changes the state of %s, which is running in %s", t.name, id, key)
 		}

@@ -187,14 +187,14 @@ func (r *run) busy(lane string) {
 
 // await is deploy.Config.Await.
 func (n *notifierPort) await(
-	_ context.Context, _, lane string, d time.Duration,
+	ctx context.Context, _, lane string, d time.Duration,
 ) ([]resource.ID, bool) {
 	p := n.p
 	if p.dead {
 		_ = p.noMore(p.world.sched.cur, "Await")
 		return nil, false
 	}
-	p.world.sched.await(d, func() bool { return p.dead || p.notices[lane] != nil })
+	p.world.sched.await(d, func() bool { return p.dead || p.notices[lane] != nil || ctx.Err() != nil })
 	have := p.notices[lane]
 	if p.dead || have == nil {
 		return nil, false

@@ -38,7 +38,7 @@ func (r *run) newProcess() *process {
 			to: r.recorder}, Notifier: &notifierPort{p}, Clock: clockPort{p},
 		Caller:  &callerPort{p},
 		Secrets: secretsPort{p}, Sealer: sealer{}, Connector: connectorPort{p}, Types: r.types, Handlers: r.handlers,
-		Pack: "sim", Holder: p.holder,
+		Pack: "sim", Holder: p.holder, NewMonitor: p.newMonitor,
 		NewID: r.newID, Jitter: r.sched.rng.Float64, Sizes: r.plan.sizes,
 	}
 	if r.plan.renews {

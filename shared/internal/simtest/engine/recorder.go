@@ -31,7 +31,7 @@ func (c *recorder) Acquire(
 	}
 	r, t := c.r, c.r.sched.cur
 	if was := r.books.leases[key]; was != nil {
-		if !was.freed && was.by != t.books && !was.proc.dead && r.time().Before(was.until) {
+		if !was.freed && was.by != t.books.worker && !was.proc.dead && r.time().Before(was.until) {
 			r.violate("D2", "%s takes %q, which is held until %s by another live holder", t.name,
 				key, r.since(was.until))
 		}
@@ -40,7 +40,7 @@ func (c *recorder) Acquire(
 		}
 	}
 	if until.Equal(now) { // a fence: it takes over nothing, and the lease has no holder from now on
-		r.books.leases[key] = &held{by: t.books, proc: t.proc, fence: l.Fence, until: until, freed: true}
+		r.books.leases[key] = &held{by: t.books.worker, proc: t.proc, fence: l.Fence, until: until, freed: true}
 		r.happened("holder fenced")
 		r.tracef("%s fences the holder of %q", t.name, key)
 		return l, nil
@@ -52,7 +52,7 @@ func (c *recorder) Acquire(
 			t.books.changed[id] = row.ChangedAt
 		}
 	}
-	r.books.leases[key] = &held{by: t.books, proc: t.proc, fence: l.Fence, until: l.Until}
+	r.books.leases[key] = &held{by: t.books.worker, proc: t.proc, fence: l.Fence, until: l.Until}
 	t.books.leases[key] = l.Fence
 	if key == planKey {
 		t.books.removes, t.books.planned = l.Until, r.books.law.step

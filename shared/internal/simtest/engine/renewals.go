@@ -24,7 +24,7 @@ func (c *renewingPort) CallRenewing(ctx context.Context, limit, every time.Durat
 	var err error
 	left := r.sched.spawn(c.p, t.name+", a call",
 		func(left *task) { err = guarded(func() { f(taskContext{left}) }) })
-	left.books, t.call = t.books, left
+	left.books, t.call, t.gaveUp = t.books, left, false
 	over := func() bool { return left.done || c.p.dead }
 	for ends := r.sched.now + limit; !over() && r.sched.now < ends; {
 		wait := every
@@ -32,12 +32,12 @@ func (c *renewingPort) CallRenewing(ctx context.Context, limit, every time.Durat
 			wait += time.Duration(r.sched.rng.Int64N(int64(8 * time.Minute)))
 		}
 		r.sched.await(min(wait, ends-r.sched.now), over)
-		if !over() && r.sched.now < ends && !t.books.gaveUp {
+		if !over() && r.sched.now < ends && !t.gaveUp {
 			renewed(r, t, left, every, func() error { return renew(ctx) })
 		}
 	}
 	t.call = nil
-	if t.books.gaveUp { // the engine does not use the answer
+	if t.gaveUp { // the engine does not use the answer
 		t.books.unanswered()
 	}
 	return c.answer(t, left, limit, &err)
@@ -46,10 +46,10 @@ func (c *renewingPort) CallRenewing(ctx context.Context, limit, every time.Durat
 // renewed renews the lease of a task during its call left, and checks the answer: a lease that was
 // taken over or has ended is lost, and any other lease lasts until the next renewal.
 func renewed(r *run, t, left *task, every time.Duration, renew func() error) {
-	ends, met := leaseEnd(r, t), t.met
+	ends, met := leaseEnd(r, t), *t.met
 	lost := lostLane(r, t) || !r.time().Before(ends)
 	err := renew()
-	faultless := t.met == met && r.jumped <= t.began
+	faultless := *t.met == met && r.jumped <= t.began
 	switch now := r.time(); {
 	case t.proc.dead:
 	case err == nil && lost:
@@ -62,7 +62,7 @@ func renewed(r *run, t, left *task, every time.Duration, renew func() error) {
 	if err != nil {
 		r.happened("lane lost in a call")
 		r.tracef("%s has lost its lane in a call: %v", t.name, err)
-		t.books.gaveUp, left.canceled = true, true
+		t.books.gaveUp, t.gaveUp, left.canceled = true, true, true
 		t.faults++
 		t.lost++ // the result of the call is not recorded
 	}

@@ -178,7 +178,7 @@ func (r *run) task(p *process, name string, f func(t *task) error) *task {
 // ends, since other tasks would wait for the lease.
 func checkGivenBack(r *run, t *task) {
 	for key, have := range r.books.leases {
-		if have.by == t.books && !have.freed && t.faults == 0 && !t.canceled && !t.proc.dead {
+		if have.by == t.books.worker && !have.freed && t.faults == 0 && !t.canceled && !t.proc.dead {
 			r.violate("D2", "%s ends and keeps %q", t.name, key)
 		}
 	}

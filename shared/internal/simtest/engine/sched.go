@@ -54,7 +54,8 @@ type task struct {
 	started  bool // has run
 	canceled bool // cancelled by its caller (Ctrl-C)
 	done     bool
-	met
+	gaveUp   bool // a renewal of its lease has failed during its last call
+	*met
 	books *taskBooks
 }
 
@@ -74,7 +75,7 @@ func (s *scheduler) at(at time.Duration, what func()) {
 
 // spawn starts a task; it first runs when the scheduler picks it.
 func (s *scheduler) spawn(p *process, name string, f func(t *task)) *task {
-	t := &task{name: name, proc: p, wake: s.now, began: s.now, books: newTaskBooks()}
+	t := &task{name: name, proc: p, wake: s.now, began: s.now, met: &met{}, books: newTaskBooks()}
 	t.in = s.coroutines.start(func() {
 		f(t)
 		t.done = true

@@ -21,8 +21,10 @@ type shelf struct {
 	seen   int           // stamp of the lane's last claim before the list
 	at     time.Duration // when the list was requested
 	failed bool
-	told   bool // an action records its failure
-	forces int  // number of releases by then
+	ended  bool       // another lane may be making it
+	told   bool       // an action records its failure
+	by     *taskBooks // of the lane that made it
+	forces int        // number of releases by then
 	things map[resource.ID]parts
 }
 
@@ -33,13 +35,14 @@ func (h shelfHandler) List(c *provider.Context, found func(provider.Found) error
 	agent := c.ID().Agent()
 	checkShelf(r, who, agent)
 	book := &shelf{stamp: r.stamp, seen: who.books.claimStamp, at: r.sched.now,
-		forces: who.books.claimForces, failed: true}
+		forces: who.books.claimForces, failed: true, by: who.books}
 	if who.hangs {
 		book.at = who.began
 	}
 	if !who.books.orphaned {
 		who.books.shelves[agent] = append(who.books.shelves[agent], book)
 	}
+	defer func() { book.ended = true }()
 	hurryAlong(r)
 	if r.faulty && r.sched.rng.Float64() < r.plan.faults.panics {
 		r.happened("call panics")
@@ -97,17 +100,20 @@ func thingsAt(r *run, agent string) map[resource.ID]parts {
 	return out
 }
 
-// checkShelf checks that a run of a lane lists an agent once, and never again after a failure. A
-// second list is allowed if it is outdated for several of the claimed resources.
+// checkShelf checks that a worker lists an agent once, and never again after a failure. A second list
+// is allowed if the agent has several lanes, or if it is outdated for several of the claimed resources.
 func checkShelf(r *run, t *task, agent string) {
 	all := t.books.shelves[agent]
 	if len(all) == 0 || t.books.orphaned || !t.books.dry && !r.books.live(r, t) {
 		return
 	}
 	before := all[len(all)-1]
-	if before.failed {
+	if before.failed && before.ended {
 		r.violate("list", "%s lists what is at %s once more, and that has failed before", t.name,
 			agent)
+	}
+	if r.plan.mostLanes(agent) > 1 {
+		return // the list may lack a change that another lane was making
 	}
 	old := 0
 	for _, id := range t.books.claimed {
@@ -258,7 +264,7 @@ func checkWarned(r *run, t *task, a *state.Action) {
 func checkShelvesTold(r *run, t *task) {
 	for agent, all := range t.books.shelves {
 		for _, list := range all {
-			if list.failed && !list.told {
+			if list.failed && !list.told && list.by == t.books {
 				r.violate("list", "%s could not list what is at %s, and no record says so", t.name,
 					agent)
 			}

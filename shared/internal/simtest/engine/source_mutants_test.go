@@ -99,9 +99,9 @@ func sourceMutants() []sourceMutant {
 			"dryrun.go", "\tg := version.NewGraph(", "\tif mutating(\"PurgesDryAsWritten\") {\n" +
 				"\t\tpurged = nil\n\t}\n\tg := version.NewGraph(", "dry", "", 300},
 		{"NotifiesFirst", "others are notified before what notices announce is stored",
-			"lane/results.go", "\tr.unrecorded = true\n\tcommitted, err :=",
+			"lane/results.go", "\tr.unrecorded++\n\tcommitted, err :=",
 			"\tif mutating(\"NotifiesFirst\") {\n\t\tr.notices.send(ctx, r.Client, r.env)\n\t}\n" +
-				"\tr.unrecorded = true\n\tcommitted, err :=", "late", "chains", 600},
+				"\tr.unrecorded++\n\tcommitted, err :=", "late", "chains", 600},
 		{"ClaimsTooSoon",
 			"what is next is claimed before what follows from the batch before it is planned",
 			"lane/claim.go", "if len(of.Rows) > 0 ||",
@@ -121,7 +121,7 @@ func sourceMutants() []sourceMutant {
 			`if (takes || !shared) && !mutating("MovedPurged") {`, "", "labels", 100},
 		{"MovedRuns", "what is moved starts while a run of its old id is under way",
 			"step/release.go", "row.Checked = 0\n}",
-			"row.Checked = 0\n\tif mutating(\"MovedRuns\") {\n\t\trow.MovedFrom = nil\n\t}\n}",
+			"row.Checked = 0\n\tif mutating(\"MovedRuns\") {\n\t\trow.Formerly = nil\n\t}\n}",
 			"D2", "labels", 1000},
 		{"MovedStale", "what was recorded while a release was planned is lost by a move",
 			"planner/commit.go", "moveAgain(ctx, p, first, done.Conflicts)",

@@ -138,9 +138,9 @@ func (e *environment) prolong(c *state.Commit, out *state.Committed) {
 	l := e.leases[c.Guard.Key]
 	switch {
 	case out.Started:
-		l.Running = c.Next
+		l.Running = c.Starts()
 	case len(c.Next) == 0:
-		l.Running = state.StillRunning(l.Running, out.Conflicts)
+		l.Running = append(state.StillRunning(l.Running, out.Conflicts), c.Beside...)
 	}
 	if c.Until.After(l.Until) {
 		l.Until = c.Until

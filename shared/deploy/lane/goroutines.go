@@ -1,0 +1,176 @@
+package lane
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"southbound/shared/resource"
+)
+
+// Monitor protects the state of a worker, which its lanes share. A lane holds the monitor except
+// while handlers run and while it waits.
+type Monitor interface {
+	sync.Locker
+	// Go runs f in a new goroutine, which does not hold the monitor.
+	Go(f func())
+	// Wait releases the monitor until done returns true. It calls done with the monitor held.
+	Wait(done func() bool)
+}
+
+// monitor is the Monitor of a process.
+type monitor struct {
+	sync.Mutex
+	released *sync.Cond
+}
+
+// newMonitor returns a Monitor that no goroutine holds.
+func newMonitor() Monitor {
+	m := &monitor{}
+	m.released = sync.NewCond(&m.Mutex)
+	return m
+}
+
+// Unlock implements Monitor.
+func (m *monitor) Unlock() {
+	m.released.Broadcast()
+	m.Mutex.Unlock()
+}
+
+// Go implements Monitor.
+func (m *monitor) Go(f func()) { go f() }
+
+// Wait implements Monitor.
+func (m *monitor) Wait(done func() bool) {
+	for !done() {
+		m.released.Wait()
+	}
+}
+
+// lanes are the goroutines of a worker. Each runs one batch at a time; together they run as many
+// resources at a time as the agent has lanes.
+type lanes struct {
+	Monitor
+	active int   // lanes that have not ended
+	err    error // the first error of a lane, which ends all lanes
+	// wake ends the wait of the lane that waits for a notice beside others; nil: no lane waits.
+	wake context.CancelFunc
+	// drains means that the agent is reached in another way now: lanes begin no batch until all have
+	// ended, and the worker connects again.
+	drains bool
+	// open are the claims whose results are not recorded yet.
+	open map[resource.ID]*claim
+}
+
+// laneLimit returns how many lanes the agent has.
+func (w *worker) laneLimit() int { return max(w.agent.Lanes, 1) }
+
+// serveLanes runs ready rows in lanes until none is ready. The caller holds the monitor; its
+// goroutine becomes the first lane.
+func (w *worker) serveLanes(ctx context.Context) error {
+	for {
+		w.active = 1
+		w.serveLane(ctx)
+		w.Wait(func() bool { return w.active == 0 })
+		if w.err != nil || !w.drains || ctx.Err() != nil {
+			return w.err
+		}
+		w.drains = false
+		if err := w.reload(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// serveLane is one lane.
+func (w *worker) serveLane(ctx context.Context) {
+	if err := w.runBatches(ctx); err != nil && w.err == nil {
+		w.err = err
+	}
+	w.active--
+	w.wakeWaiting()
+}
+
+// goesOn reports whether a lane may begin another batch.
+func (w *worker) goesOn() bool {
+	return w.err == nil && !w.drains && w.active <= w.laneLimit()
+}
+
+// startLanes starts more lanes if rows are ready for them.
+func (w *worker) startLanes(ctx context.Context) {
+	w.wakeWaiting()
+	for n := len(w.ready) + len(w.loose); n > 0 && w.active < w.laneLimit(); n-- {
+		w.active++
+		w.Go(func() {
+			w.Lock()
+			defer w.Unlock()
+			w.serveLane(ctx)
+		})
+	}
+}
+
+// wakeWaiting ends the wait of the lane that waits for a notice.
+func (w *worker) wakeWaiting() {
+	if w.wake != nil {
+		w.wake()
+	}
+}
+
+// share returns how many ready rows a lane takes at most, so that rows are left for idle lanes.
+func (w *worker) share() int {
+	idle := max(w.laneLimit()-w.active, 0) + 1
+	return max((len(w.ready)+len(w.loose)+idle-1)/idle, 1)
+}
+
+// openIDs returns the ids of the open claims, but for those that are being recorded.
+func (l *lanes) openIDs() []resource.ID {
+	var out []resource.ID
+	for _, id := range slices.Sorted(maps.Keys(l.open)) {
+		if !l.open[id].recording {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// settle removes claims from the open claims.
+func (l *lanes) settle(claims []*claim) {
+	for _, c := range claims {
+		if l.open[c.row.ID] == c {
+			delete(l.open, c.row.ID)
+		}
+	}
+}
+
+// waitBeside waits for a notice while other lanes run. It returns false if the lane has to end,
+// because another lane waits already. Without a notice, it checks the schedule: the process that
+// serves an agent does not receive all its notices while it works.
+func (w *worker) waitBeside(ctx context.Context) (bool, error) {
+	if w.wake != nil || w.Await == nil || !w.Clock.Now().Before(w.until) {
+		return false, nil
+	}
+	waits, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w.wake = cancel
+	w.Unlock()
+	ids, notified := w.Await(waits, w.env, w.lane, lookEvery)
+	w.Lock()
+	w.wake = nil
+	switch {
+	case notified:
+		w.heard = true
+		return w.notified(ctx, ids)
+	case waits.Err() != nil || len(w.ready) > 0:
+		return true, nil
+	}
+	w.heard = true
+	if again, err := w.replanned(ctx); again || err != nil {
+		return true, err
+	}
+	done, err := w.finishedOf(ctx, w.waitsFor())
+	if err != nil || len(done) == 0 {
+		return err == nil, err
+	}
+	return w.notified(ctx, done)
+}
