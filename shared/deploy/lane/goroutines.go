@@ -154,7 +154,11 @@ func (w *worker) waitBeside(ctx context.Context) (bool, error) {
 	defer cancel()
 	w.wake = cancel
 	w.Unlock()
+	began := w.Clock.Now()
 	ids, notified := w.Await(waits, w.env, w.lane, lookEvery)
+	if rest := lookEvery - w.Clock.Now().Sub(began); !notified && rest > 0 {
+		_ = w.Clock.Sleep(waits, rest) // a home may not wait for one agent only
+	}
 	w.Lock()
 	w.wake = nil
 	switch {

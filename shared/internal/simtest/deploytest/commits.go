@@ -156,6 +156,7 @@ func nextChecks() []check {
 			f.same(len(f.held(lane).Running), 0, "with none, what runs is cleared")
 		}},
 		{"WhatConflictsIsNotCleared", stillRunning},
+		{"BesideOtherLanes", besideOthers},
 		{"RefusedWhilePausedOrHaltedOrOutdated", nextRefused},
 		{"PausedOtherAgentDoesNotMatter", func(f *fixture) {
 			f.ok(f.A.Pause(f.ctx, env, true, "b", "a/0", "A"))
@@ -218,6 +219,20 @@ func stillRunning(f *fixture) {
 		"what is started takes the place of all that ran")
 	f.commit(state.Commit{Guard: g, Rows: []state.Row{f.row(id(3))}})
 	f.same(len(f.held(lane).Running), 0, "what is recorded is cleared")
+}
+
+// besideOthers pins that the rows that other lanes of the holder run stay in the list of running
+// resources, with the rows that start, or without them.
+func besideOthers(f *fixture) {
+	g, seen := f.guard(lane), f.planSeq()
+	both := state.Commit{Guard: g, Next: []resource.ID{id(1)}, SeenPlan: seen, Beside: []resource.ID{id(0)}}
+	f.same(f.commit(both).Started, true, "a second lane starts")
+	f.same(f.held(lane).Running, []resource.ID{id(0), id(1)}, "both lanes run")
+	f.commit(state.Commit{Guard: g, Beside: []resource.ID{id(1)}})
+	f.same(f.held(lane).Running, []resource.ID{id(1)}, "one is recorded")
+	both.SeenPlan = seen - 1
+	f.same(f.commit(both).Started, false, "another schedule")
+	f.same(f.held(lane).Running, []resource.ID{id(1)}, "a refused start changes nothing")
 }
 
 func nextRefused(f *fixture) {
