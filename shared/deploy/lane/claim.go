@@ -72,20 +72,25 @@ type claim struct {
 	node int32              // -1: not in the graph
 	// 0: ready; n: it waits for a claim of generation n-1 in the same batch
 	generation int
-	waits      []*claim  // the claims of its batch that it requires
-	at         time.Time // when it was claimed
-	waved      bool      // a wave asked for it
-	coded      bool      // it comes with its handler
-	secrets    bool      // it may refer to secrets
-	told       bool      // its facts were stored before it acted
-	plan       int64     // PlanSeq of the schedule under which it was claimed
-	epoch      int64     // of the wave under way at the claim; 0: none
-	recording  bool      // the commit of its result is being made
-	result     *step.Result
-	ended      step.Finished
+	waits      []*claim // the claims of its batch that it requires
+	claimTime
+	coded     bool // it comes with its handler
+	secrets   bool // it may refer to secrets
+	told      bool // its facts were stored before it acted
+	recording bool // the commit of its result is being made
+	result    *step.Result
+	ended     step.Finished
 	// wrote is the row as the result leaves it. The lane keeps it longer than the claim.
 	wrote   *state.Row
 	effects []step.Effect
+}
+
+// claimTime is the time and the schedule of a claim.
+type claimTime struct {
+	at    time.Time
+	waved bool  // a wave asked for it
+	plan  int64 // PlanSeq of the schedule
+	epoch int64 // of the wave under way; 0: none
 }
 
 // decode reads the intent of the row. If that fails, the run itself reports the error.
@@ -99,7 +104,7 @@ func (c *claim) decode() {
 // next claims the rows to run next. It returns none if the caller has to call it again, and whether
 // the run of the lane ends here.
 func (w claiming) next(ctx context.Context) (claims []*claim, ends bool, err error) {
-	claims = w.pick(w.Clock.Now(), w.claimSize, w.share())
+	claims = w.pick(w.Clock.Now(), w.claimSize, crew{w.worker}.share())
 	if len(claims) == 0 {
 		again, err := w.idle(ctx)
 		return nil, !again, err
@@ -142,7 +147,7 @@ func (w claiming) begin(ctx context.Context, batch []*claim) (bool, error) {
 }
 
 // started records that a claim of a batch was accepted.
-func (w *worker) started(batch []*claim, running []resource.ID) {
+func (w claiming) started(batch []*claim, running []resource.ID) {
 	for _, c := range batch {
 		w.open[c.row.ID] = c
 	}
@@ -183,10 +188,10 @@ func (w claiming) with(to *state.Commit, batch []*claim) {
 // lanes have to be checked first; see withoutMoved.
 func (r *recording) ahead(of *state.Commit) []*claim {
 	now := r.Clock.Now()
-	if len(of.Rows) > 0 || !now.Before(r.until) || !r.goesOn() {
+	if len(of.Rows) > 0 || !now.Before(r.until) || !(crew{r.worker}).goesOn() {
 		return nil
 	}
-	next := r.pick(now, r.claimSize, r.share())
+	next := r.pick(now, r.claimSize, crew{r.worker}.share())
 	if slices.ContainsFunc(next, func(c *claim) bool { return len(c.row.LeftLanes()) > 0 }) {
 		r.putBack(next)
 		return nil

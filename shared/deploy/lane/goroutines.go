@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"southbound/shared/deploy/version"
 	"southbound/shared/resource"
 )
 
@@ -63,12 +64,15 @@ type lanes struct {
 	open map[resource.ID]*claim
 }
 
+// crew is the part of a worker that serves its lanes.
+type crew struct{ *worker }
+
 // laneLimit returns how many lanes the agent has.
-func (w *worker) laneLimit() int { return max(w.agent.Lanes, 1) }
+func (s *schedule) laneLimit() int { return max(s.agent.Lanes, 1) }
 
 // serveLanes runs ready rows in lanes until none is ready. The caller holds the monitor; its
 // goroutine becomes the first lane.
-func (w *worker) serveLanes(ctx context.Context) error {
+func (w crew) serveLanes(ctx context.Context) error {
 	for {
 		w.active = 1
 		w.serveLane(ctx)
@@ -84,7 +88,7 @@ func (w *worker) serveLanes(ctx context.Context) error {
 }
 
 // serveLane is one lane.
-func (w *worker) serveLane(ctx context.Context) {
+func (w crew) serveLane(ctx context.Context) {
 	if err := w.runBatches(ctx); err != nil && w.err == nil {
 		w.err = err
 	}
@@ -93,12 +97,38 @@ func (w *worker) serveLane(ctx context.Context) {
 }
 
 // goesOn reports whether a lane may begin another batch.
-func (w *worker) goesOn() bool {
+func (w crew) goesOn() bool {
 	return w.err == nil && !w.drains && w.active <= w.laneLimit()
 }
 
+// runBatches loops: claim, run, commit.
+func (w crew) runBatches(ctx context.Context) error {
+	for w.goesOn() {
+		if err := ctx.Err(); err != nil {
+			return nil // stopping is not a failure: the rest stays scheduled
+		}
+		claims := w.begun
+		if w.begun = nil; len(claims) == 0 {
+			var ends bool
+			var err error
+			if claims, ends, err = (claiming{w.worker}).next(ctx); ends || err != nil {
+				return err
+			}
+		}
+		if len(claims) == 0 {
+			continue
+		}
+		w.heard = false // otherwise the claim would have been refused
+		w.startLanes(ctx)
+		if err := (&batch{worker: w.worker, claims: claims}).work(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // startLanes starts more lanes if rows are ready for them.
-func (w *worker) startLanes(ctx context.Context) {
+func (w crew) startLanes(ctx context.Context) {
 	w.wakeWaiting()
 	for n := len(w.ready) + len(w.loose); n > 0 && w.active < w.laneLimit(); n-- {
 		w.active++
@@ -111,14 +141,14 @@ func (w *worker) startLanes(ctx context.Context) {
 }
 
 // wakeWaiting ends the wait of the lane that waits for a notice.
-func (w *worker) wakeWaiting() {
-	if w.wake != nil {
-		w.wake()
+func (l *lanes) wakeWaiting() {
+	if l.wake != nil {
+		l.wake()
 	}
 }
 
 // share returns how many ready rows a lane takes at most, so that rows are left for idle lanes.
-func (w *worker) share() int {
+func (w crew) share() int {
 	idle := max(w.laneLimit()-w.active, 0) + 1
 	return max((len(w.ready)+len(w.loose)+idle-1)/idle, 1)
 }
@@ -143,10 +173,17 @@ func (l *lanes) settle(claims []*claim) {
 	}
 }
 
+// findOpen finds the nodes of the open claims in the part of the graph that was read.
+func (l *lanes) findOpen(g *version.Graph) {
+	for id, c := range l.open {
+		c.node = g.Node(id)
+	}
+}
+
 // waitBeside waits for a notice while other lanes run. It returns false if the lane has to end,
 // because another lane waits already. Without a notice, it checks the schedule: the process that
 // serves an agent does not receive all its notices while it works.
-func (w *worker) waitBeside(ctx context.Context) (bool, error) {
+func (w crew) waitBeside(ctx context.Context) (bool, error) {
 	if w.wake != nil || w.Await == nil || !w.Clock.Now().Before(w.until) {
 		return false, nil
 	}

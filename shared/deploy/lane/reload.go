@@ -140,20 +140,13 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 		}
 	}
 	w.session.Lists().Learn(w.newestTicket(), w.sched.Wave.Epoch)
-	w.findOpen()
+	w.findOpen(w.graph)
 	for n := range w.rows.all {
 		if w.frontier.ready(n) {
 			w.push(n)
 		}
 	}
 	return true, nil
-}
-
-// findOpen finds the nodes of the open claims in the part of the graph that was read.
-func (w *worker) findOpen() {
-	for id, c := range w.open {
-		c.node = w.graph.Node(id)
-	}
 }
 
 // ownElsewhere returns the scheduled resources of the agent in its other lanes.

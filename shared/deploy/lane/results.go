@@ -34,10 +34,29 @@ func (b *batch) record(ctx context.Context) error {
 		c.recording = true
 	}
 	for _, c := range b.done {
-		b.show(c)
+		r.show(c)
 	}
 	r.plan, r.epoch = b.done[0].plan, b.done[0].epoch
 	return r.record(ctx)
+}
+
+// show applies the result of a claim to the rows and the frontier, when it is recorded: other lanes
+// must not run its dependants before. If the schedule or the row has changed since the claim, show
+// does nothing, and the worker reads everything again.
+func (r *recording) show(c *claim) {
+	if c.plan != r.sched.PlanSeq {
+		return
+	}
+	row := r.rows.of(c.node)
+	switch {
+	case row == nil || row.Rev != c.row.Rev:
+	case c.result.Outcome == state.StatusDeploying:
+		r.rows[c.node] = c.row
+		r.later = append(r.later, c.node)
+	default:
+		r.rows[c.node] = c.wrote
+		r.clear(c.node)
+	}
 }
 
 // claims returns the finished claims by resource id. The map is built on first use: most batches of
@@ -253,7 +272,7 @@ func (r *recording) resolveConflicts(
 		if !row.Same(now) {
 			c.Rows = append(c.Rows, row)
 		}
-		of := &claim{row: now, node: cl.node, result: cl.result, wrote: &row, waved: cl.waved}
+		of := &claim{row: now, node: cl.node, result: cl.result, wrote: &row, claimTime: cl.claimTime}
 		if i := slices.IndexFunc(effects, isStale); i >= 0 {
 			// nothing has left by a result that does not count
 			of.row, of.wrote, follows = cl.row, now, void(follows, now.ID)

@@ -60,7 +60,7 @@ func (b *batch) runAll(ctx context.Context, began time.Time) (rest []*claim, cut
 		if b.laneLimit() > 1 && len(rest) > 0 && b.mayTakeLong(group[0]) {
 			b.settle(rest)
 			b.putBack(rest) // for other lanes
-			b.startLanes(ctx)
+			crew{b.worker}.startLanes(ctx)
 			rest = nil
 		}
 		// Requirements of these may be in progress, or may not have run at all: then they wait as
@@ -187,23 +187,4 @@ func (b *batch) startable(c *claim) bool {
 		return false
 	}
 	return b.frontier.needs[c.node] && int(b.frontier.waiting[c.node]) <= len(c.waits)
-}
-
-// show applies the result of a claim to the rows and the frontier, when it is recorded: other lanes
-// must not run its dependants before. If the schedule or the row has changed since the claim, show
-// does nothing, and the worker reads everything again.
-func (w *worker) show(c *claim) {
-	if c.plan != w.sched.PlanSeq {
-		return
-	}
-	r := w.rows.of(c.node)
-	switch {
-	case r == nil || r.Rev != c.row.Rev:
-	case c.result.Outcome == state.StatusDeploying:
-		w.rows[c.node] = c.row
-		w.later = append(w.later, c.node)
-	default:
-		w.rows[c.node] = c.wrote
-		w.clear(c.node)
-	}
 }

@@ -183,39 +183,13 @@ func (w *worker) run(ctx context.Context) error {
 	if err := w.reload(ctx); err != nil {
 		return err
 	}
-	return w.serveLanes(ctx)
-}
-
-// runBatches loops: claim, run, commit.
-func (w *worker) runBatches(ctx context.Context) error {
-	for w.goesOn() {
-		if err := ctx.Err(); err != nil {
-			return nil // stopping is not a failure: the rest stays scheduled
-		}
-		claims := w.begun
-		if w.begun = nil; len(claims) == 0 {
-			var ends bool
-			var err error
-			if claims, ends, err = (claiming{w}).next(ctx); ends || err != nil {
-				return err
-			}
-		}
-		if len(claims) == 0 {
-			continue
-		}
-		w.heard = false // otherwise the claim would have been refused
-		w.startLanes(ctx)
-		if err := (&batch{worker: w, claims: claims}).work(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return crew{w}.serveLanes(ctx)
 }
 
 // idle decides how to proceed if nothing is ready: finish the wave, wait for a notice, or end.
 func (w *worker) idle(ctx context.Context) (bool, error) {
 	if w.active > 1 {
-		return w.waitBeside(ctx)
+		return crew{w}.waitBeside(ctx)
 	}
 	if _, waving := w.sched.Unfinished[w.lane]; waving && !w.laneDone {
 		if again, err := w.endWave(ctx); again || err != nil {
