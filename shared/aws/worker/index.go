@@ -20,31 +20,28 @@ type Index struct {
 	Work func(ctx context.Context, env string) ([]string, error)
 
 	mu    sync.Mutex
-	known map[place]int // number of lanes
+	known map[place]bool
 }
 
 // maxKnown limits the cached agents.
 const maxKnown = 10_000
 
-// Exists reports whether a lane exists: its agent has that many lanes, or it still has work from a
-// time when the agent had more.
+// Exists reports whether a lane exists: its agent does, or it still has work.
 func (x *Index) Exists(ctx context.Context, env, lane string) (bool, error) {
-	p, n := place{env, state.AgentOf(lane)}, state.NumberOf(lane)
-	x.mu.Lock()
-	lanes := x.known[p]
-	x.mu.Unlock()
-	if n < lanes {
+	p := place{env, state.AgentOf(lane)}
+	if lane != state.LaneOf(p.agent) {
+		return false, nil
+	}
+	if x.knows(p) {
 		return true, nil
 	}
 	agents, err := x.State.Agents(ctx, env, p.agent)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return false, fault.Wrap(fault.Unknown, "find lane", err)
 	}
-	if a, ok := agents[p.agent]; ok {
-		x.learn(p, max(a.Lanes, 1))
-		if n < max(a.Lanes, 1) {
-			return true, nil
-		}
+	if _, ok := agents[p.agent]; ok {
+		x.learn(p)
+		return true, nil
 	}
 	work, err := x.Work(ctx, env)
 	if err != nil && !fault.Is(err, fault.NotFound) {
@@ -53,11 +50,17 @@ func (x *Index) Exists(ctx context.Context, env, lane string) (bool, error) {
 	return slices.Contains(work, lane), nil
 }
 
-func (x *Index) learn(p place, lanes int) {
+func (x *Index) knows(p place) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.known[p]
+}
+
+func (x *Index) learn(p place) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.known == nil || len(x.known) >= maxKnown {
-		x.known = map[place]int{}
+		x.known = map[place]bool{}
 	}
-	x.known[p] = lanes
+	x.known[p] = true
 }

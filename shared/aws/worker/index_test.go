@@ -18,7 +18,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// directory is the environment prod with the agent a, which has two lanes.
+// directory is the environment prod with the agent a.
 type directory struct {
 	reads int
 	err   error
@@ -43,9 +43,9 @@ func TestIndex(t *testing.T) {
 		kind              fault.Kind
 		reads             int // of three calls
 	}{
-		{"a lane of the agent is read once", "prod", "a/1", nil, true, fault.Unknown, 1},
-		{"the agent has fewer lanes", "prod", "a/2", nil, false, fault.Unknown, 3},
-		{"it had more lanes, and one still has work", "prod", "a/7", nil, true, fault.Unknown, 3},
+		{"an agent is read once", "prod", "a/0", nil, true, fault.Unknown, 1},
+		{"all lanes of an agent have one name", "prod", "a/1", nil, false, fault.Unknown, 0},
+		{"the agent is gone, and still has work", "prod", "b/0", nil, true, fault.Unknown, 3},
 		{"no such agent", "prod", "../x/0", nil, false, fault.Unknown, 3},
 		{"no such environment", "other", "a/0", nil, false, fault.Unknown, 3},
 		{"the environment has no records", "other", "a/0",
@@ -57,7 +57,7 @@ func TestIndex(t *testing.T) {
 			if env != "prod" {
 				return nil, nil
 			}
-			return []string{"a/7"}, nil
+			return []string{"b/0"}, nil
 		}}
 		for range 3 {
 			got, err := x.Exists(t.Context(), c.env, c.lane)

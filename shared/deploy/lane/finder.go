@@ -24,10 +24,9 @@ import (
 // finder reads the data that the searches of a lane lack.
 type finder struct {
 	*Config
-	env       string
-	epoch     int64 // of the wave
-	releasing bool  // rows may be in another lane than the graph states
-	search    search
+	env    string
+	epoch  int64 // of the wave
+	search search
 }
 
 // search goes through the graph from the resources that a lane works on. It reads no store.
@@ -43,12 +42,12 @@ type search struct {
 
 // scope is the start of a search: a lane, and the data about its agent.
 type scope struct {
-	name   string          // of the agent
-	agent  int32           // its number; -1, if all its resources have left
-	all    bool            // all its resources matter
-	own    map[int32]owned // the scheduled resources of the agent
-	starts []int32         // scheduled in this lane
-	ends   []int32         // finished resources of this lane that other lanes have to be notified of
+	name   string         // of the agent
+	agent  int32          // its number; -1, if all its resources have left
+	all    bool           // all its resources matter
+	own    map[int32]bool // the scheduled resources of the agent
+	starts []int32        // scheduled in this lane
+	ends   []int32        // finished resources of this lane that other lanes have to be notified of
 }
 
 // fresh is the data that was read after the lane was read. A view may be older.
@@ -148,13 +147,12 @@ func (s *search) stops(n int32, exactly bool) bool {
 		s.unknown[a] = true
 		return stop
 	}
-	needs, assumed := v.needs[n], v.assumed[n]
+	needs := v.needs[n]
 	if a == s.from.agent {
-		own := s.from.own[n]
-		needs, assumed = own.needs, own.assumed || own.waved
+		needs = s.from.own[n]
 	}
 	if exactly && needs && !s.fresh.nodes[n] {
-		if isFresh := a == s.from.agent || s.fresh.agents[a]; isFresh && !assumed {
+		if a == s.from.agent || s.fresh.agents[a] {
 			s.fresh.nodes[n] = true
 		} else {
 			s.ask = append(s.ask, n)
@@ -177,26 +175,16 @@ func (s *search) behind(stack []int32) {
 	}
 }
 
-// owned describes how a resource of the lane's agent is scheduled.
-type owned struct {
-	needs, assumed bool
-	// waved means that only a wave asks for it, in another lane. It may have been checked before it
-	// was moved there. Only its row records that check until a worker serves that lane.
-	waved  bool
-	ticket int64
-}
-
 // findPart finds the part of the graph that this lane needs, and reads the missing data. It returns
 // false if the schedule has changed since it was read.
 func (w *worker) findPart(
-	ctx context.Context, own map[int32]owned, starts, ends []int32,
+	ctx context.Context, own map[int32]bool, starts, ends []int32,
 ) (bool, error) {
 	name := state.AgentOf(w.lane)
 	from := scope{name: name, agent: w.view.graph.Agents().NumberOf(name),
-		all: len(w.sched.Unfinished) > 0 || w.stored.Releasing != 0,
+		all: len(w.sched.Unfinished) > 0,
 		own: own, starts: starts, ends: ends}
 	f := &finder{Config: &w.Config, env: w.env, epoch: w.sched.Wave.Epoch,
-		releasing: w.stored.Releasing != 0,
 		search: search{from: from, v: w.view,
 			fresh: fresh{agents: map[int32]bool{}, nodes: map[int32]bool{}}}}
 	if same, err := f.find(ctx); !same || err != nil {
@@ -241,7 +229,7 @@ func (f *finder) learn(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fault.Wrap(fault.Unknown, "read schedule", err)
 	}
-	return search.v.learn(s, names, f.releasing), nil
+	return search.v.learn(s, names), nil
 }
 
 // askFinished looks up which nodes have finished.
@@ -258,10 +246,7 @@ func (f *finder) askFinished(ctx context.Context) error {
 			return fault.Wrap(fault.Unknown, "read schedule", err)
 		}
 		for _, n := range g.Nodes(done) {
-			if own, is := s.from.own[n]; is {
-				own.needs = false
-				s.from.own[n] = own
-			}
+			delete(s.from.own, n)
 		}
 		s.v.finished(g.Nodes(done))
 	}
@@ -277,18 +262,14 @@ func (p *part) narrow(s *search) {
 		p.graph = v.graph.Part(s.nodes)
 	}
 	scheduled := make([]bool, len(s.nodes))
-	p.tickets, p.assumed = make([]int64, len(s.nodes)), map[int32]bool{}
+	p.tickets = make([]int64, len(s.nodes))
 	v.mu.Lock()
 	for i, n := range s.nodes {
-		needs, assumed, ticket := v.needs[n] && !v.clear[n], v.assumed[n], v.tickets[n]
+		needs, ticket := v.needs[n] && !v.clear[n], v.tickets[n]
 		if a := v.graph.AgentOf(n); a == s.from.agent {
-			own := s.from.own[n]
-			needs, assumed, ticket = own.needs, own.assumed, own.ticket
+			needs, ticket = s.from.own[n], 0
 		}
 		scheduled[i], p.tickets[i] = needs, ticket
-		if needs && assumed {
-			p.assumed[int32(i)] = true // see Node
-		}
 	}
 	v.mu.Unlock()
 	p.frontier = newFrontier(p.graph, scheduled)

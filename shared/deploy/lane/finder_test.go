@@ -93,14 +93,14 @@ func workerOf(s state.State, lane string, v *view) *worker {
 func checkPart(w *worker, s *fixedState, whole *frontier) error {
 	g, agent := s.g, state.AgentOf(w.lane)
 	w.sched, _ = s.Schedule(context.Background(), "e", agent)
-	if !w.view.learn(w.sched, []string{agent}, false) {
+	if !w.view.learn(w.sched, []string{agent}) {
 		return fmt.Errorf("the schedule has changed")
 	}
-	own := w.ownElsewhere()
+	own := map[int32]bool{}
 	var starts []int32
 	for n := range int32(len(g.IDs)) { // small
 		if g.Lane(n) == w.lane && s.needs[n] {
-			own[n], starts = owned{needs: true}, append(starts, n)
+			own[n], starts = true, append(starts, n)
 		}
 	}
 	if same, err := w.findPart(context.Background(), own, starts, nil); !same || err != nil {
@@ -157,7 +157,7 @@ func graphOfAgents(rnd *rand.Rand) *version.Graph {
 	for i := range nodes {
 		a := agentNames[rnd.IntN(len(agentNames))]
 		nodes[i] = version.Node{ID: resource.ID(fmt.Sprintf("t::T[%s,n=%02d]", a, i)),
-			Lane: fmt.Sprintf("%s/%d", a, rnd.IntN(2)), Removing: rnd.IntN(4) == 0}
+			Lane: state.LaneOf(a), Removing: rnd.IntN(4) == 0}
 		for j := range i {
 			if rnd.IntN(5) == 0 {
 				nodes[i].Requires = append(nodes[i].Requires, nodes[j].ID)

@@ -30,24 +30,17 @@ func Startable(
 		lanes[t.Lane] = true
 	}
 	if len(lanes) > 1 {
-		if err := dropWaiting(ctx, from, graphs, env, s, lanes); err != nil {
+		if err := dropWaiting(ctx, graphs, s, lanes); err != nil {
 			return nil, err
 		}
 	}
 	return slices.Sorted(maps.Keys(lanes)), nil
 }
 
-// dropWaiting removes lanes from lanes in which all scheduled rows wait for other lanes. While a
-// release is under way it removes none, since rows may be in another lane than the graph states.
-func dropWaiting(ctx context.Context, from state.State, graphs *version.Graphs, env string,
-	s state.Schedule, lanes map[string]bool) error {
-	stored, err := from.Env(ctx, env)
-	if err != nil {
-		return fault.Wrap(fault.Unknown, "read environment", err)
-	}
-	if stored.Releasing != 0 {
-		return nil
-	}
+// dropWaiting removes lanes from lanes in which all scheduled rows wait for other lanes.
+func dropWaiting(
+	ctx context.Context, graphs *version.Graphs, s state.Schedule, lanes map[string]bool,
+) error {
 	g, err := graphs.Get(ctx, s.Graph)
 	if err != nil {
 		return err
@@ -61,9 +54,9 @@ func dropWaiting(ctx context.Context, from state.State, graphs *version.Graphs, 
 			starts[t.Lane] = true
 		}
 	}
-	w := wavesOf(s, false)
+	w := wavesOf(s)
 	for n := range int32(len(g.IDs)) { // see Node
-		if asks, _ := w.ask(g, n); asks && !scheduled[n] {
+		if w.ask(g, n) && !scheduled[n] {
 			scheduled[n], laneOf[n] = true, g.Lane(n)
 		}
 	}

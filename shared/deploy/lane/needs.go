@@ -16,8 +16,7 @@ func (b *batch) needOf(c *claim) run.Need {
 	for _, q := range b.graph.Requires(c.node) {
 		n.Count = max(n.Count, l.ChangedAt(b.graph.IDs[q]))
 		switch r := b.deps[q]; {
-		case b.rows.of(q) != nil: // it was in another lane, or this session has run it
-			n.Count = max(n.Count, l.MovedAt())
+		case b.rows.of(q) != nil: // this session has run it
 		case r == nil: // it was removed, and no row records the time
 			n.Count = l.Latest()
 		case r.LastAt.After(n.At):

@@ -17,7 +17,6 @@ type part struct {
 	frontier *frontier
 	// nodes of view.graph that were looked up since everything was read
 	asked   map[int32]bool
-	assumed map[int32]bool       // assumed to be scheduled, perhaps wrongly
 	tickets []int64              // by node; 0: none
 	rows    rowsOf               // of this lane, by node
 	deps    map[int32]*state.Row // requirements in other lanes that were read

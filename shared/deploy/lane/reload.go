@@ -24,15 +24,11 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 	w.settle(w.begun)
 	w.seen, w.laneDone, w.begun, w.heard = nil, false, nil, false
 	agent := state.AgentOf(w.lane)
-	before := w.sched.Graph
 	now, err := w.look(ctx)
 	if err != nil {
 		return false, err
 	}
 	w.sched, w.stored, w.agent = now.Schedule, now.Env, now.Agent
-	if before != "" && before != w.sched.Graph {
-		w.session.Lists().Move()
-	}
 	g, err := w.Graphs.Get(ctx, w.sched.Graph)
 	if err != nil {
 		return false, err
@@ -48,7 +44,7 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 			w.session.Close()
 		}
 	}
-	w.view.learn(w.sched, []string{agent}, w.stored.Releasing != 0)
+	w.view.learn(w.sched, []string{agent})
 	same, err := w.index(ctx, rows, waving)
 	if w.most = len(rows); same && err == nil && waving {
 		_, same, err = w.skipInWave(ctx)
@@ -71,10 +67,9 @@ func lostAgent(ctx context.Context, from state.State, env string, seq int64, nam
 
 // look reads the schedule, the environment and the rows of the lane.
 func (w *worker) look(ctx context.Context) (state.Lane, error) {
-	all := func(s state.Schedule, e state.Env) bool {
+	all := func(s state.Schedule, _ state.Env) bool {
 		_, waving := s.Unfinished[w.lane]
-		moving := e.Releasing != 0 && len(s.Unfinished) > 0
-		return waving || moving // then all rows are needed to know which are here
+		return waving
 	}
 	if l, is := w.State.(state.Looker); is {
 		out, err := l.Lane(ctx, w.env, w.lane, all)
@@ -102,7 +97,7 @@ func (w *worker) look(ctx context.Context) (state.Lane, error) {
 // schedule has changed since it was read.
 func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool, error) {
 	g := w.view.graph
-	own := w.ownElsewhere()
+	own := map[int32]bool{}
 	here := make(map[int32]*state.Row, len(rows))
 	var starts, ends []int32
 	w.loose = nil
@@ -120,8 +115,8 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 		}
 		here[n] = r
 		needs := r.Ticket() != 0 || waving && (w.inWave(r) || w.skips(r) && !r.Removing)
-		own[n] = owned{needs: needs, ticket: own[n].ticket}
 		if needs {
+			own[n] = true
 			starts = append(starts, n)
 		} else if waving && w.skips(r) {
 			ends = append(ends, n)
@@ -147,25 +142,4 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 		}
 	}
 	return true, nil
-}
-
-// ownElsewhere returns the scheduled resources of the agent in its other lanes.
-func (q *queue) ownElsewhere() map[int32]owned {
-	g, own := q.view.graph, map[int32]owned{}
-	for _, t := range q.sched.Tickets {
-		if n := g.Node(t.ID); n >= 0 && t.Lane != q.lane {
-			own[n] = owned{needs: true, ticket: t.N}
-		}
-	}
-	if len(q.sched.Unfinished) == 0 {
-		return own // there is no wave to finish
-	}
-	waves := wavesOf(q.sched, q.stored.Releasing != 0)
-	for _, n := range g.NodesOf(state.AgentOf(q.lane)) {
-		asks, assumed := waves.ask(g, n)
-		if here := g.Lane(n) == q.lane; asks && !own[n].needs && (assumed || !here) {
-			own[n] = owned{needs: true, assumed: assumed, waved: true}
-		}
-	}
-	return own
 }

@@ -136,7 +136,6 @@ func (r *recording) first(ctx context.Context) state.Commit {
 	if r.epoch > 0 {
 		c.Checked = make([]resource.ID, 0, len(r.done))
 	}
-	r.doubt(ctx)
 	c.Rows = make([]state.Row, 0, len(r.done)-r.unwritten()) // rows are large
 	for _, cl := range r.done {
 		c.Actions = append(c.Actions, cl.result.Action)
@@ -388,43 +387,11 @@ func (r *recording) allFollow(c *claim) bool {
 			}
 			continue
 		}
-		if !r.frontier.needs[n] || r.assumed[n] || r.tickets[n] < known {
+		if !r.frontier.needs[n] || r.tickets[n] < known {
 			return false
 		}
 	}
 	return true
-}
-
-// doubt finds dependants in other lanes for which a wave only seems to ask. They were checked in
-// the lane from which they were moved, and the record of that check has yet to be reported to their
-// new lane. If the check of c found no change, such dependants need no event, so most checks read
-// nothing.
-func (r *recording) doubt(ctx context.Context) {
-	var nodes []int32
-	for _, c := range r.done {
-		if c.node < 0 || !c.waved || c.asItWas() {
-			continue
-		}
-		for _, n := range r.graph.Dependants(c.node) {
-			if r.rows.of(n) == nil && r.frontier.needs[n] && r.tickets[n] == 0 {
-				nodes = append(nodes, n)
-			}
-		}
-	}
-	slices.Sort(nodes)
-	for part := range slices.Chunk(slices.Compact(nodes), r.Asked) {
-		ids := make([]resource.ID, len(part))
-		for i, n := range part {
-			ids[i] = r.graph.IDs[n]
-		}
-		checked, err := r.State.Finished(ctx, r.env, ids, r.sched.Wave.Epoch)
-		if err != nil {
-			checked = ids // they are notified, which costs little and is always correct
-		}
-		for _, n := range r.graph.Nodes(checked) {
-			r.assumed[n] = true
-		}
-	}
 }
 
 // propagate does the follow-up of a commit immediately. If that fails, a sweep does it later.

@@ -19,7 +19,6 @@ type view struct {
 	mu      sync.Mutex
 	read    []bool          // by agent: its schedule was read into the fields below
 	needs   []bool          // by node: scheduled, when it was last read
-	assumed []bool          // by node: assumed to be scheduled, perhaps wrongly
 	tickets map[int32]int64 // by node; none: 0
 	listed  [][]int32       // by agent: the nodes that were scheduled at the first read
 	// clear, by node, means that neither the node nor any of its requirements, direct or indirect,
@@ -46,7 +45,7 @@ func (c *Views) of(env string, plan int64, g *version.Graph) *view {
 	}
 	n := len(g.IDs)
 	v := &view{plan: plan, graph: g, read: make([]bool, len(g.Agents().Names)),
-		needs: make([]bool, n), assumed: make([]bool, n), tickets: map[int32]int64{},
+		needs: make([]bool, n), tickets: map[int32]int64{},
 		clear: make([]bool, n), listed: make([][]int32, len(g.Agents().Names))}
 	if len(c.byEnv) >= maxViews {
 		clear(c.byEnv)
@@ -62,11 +61,11 @@ const maxViews = 100
 
 // learn stores the schedule of agents in the view. It returns false if it belongs to another
 // PlanSeq.
-func (v *view) learn(s state.Schedule, agents []string, releasing bool) bool {
+func (v *view) learn(s state.Schedule, agents []string) bool {
 	if s.PlanSeq != v.plan {
 		return false
 	}
-	x, waves := v.graph.Agents(), wavesOf(s, releasing)
+	x, waves := v.graph.Agents(), wavesOf(s)
 	tickets, byAgent := make(map[int32]int64, len(s.Tickets)), map[int32][]int32{}
 	for _, t := range s.Tickets {
 		if n := v.graph.Node(t.ID); n >= 0 {
@@ -90,10 +89,9 @@ func (v *view) learn(s state.Schedule, agents []string, releasing bool) bool {
 		}
 		for _, n := range nodes {
 			ticket := tickets[n]
-			asks, assumed := waves.ask(v.graph, n)
-			needs := ticket != 0 || asks
+			needs := ticket != 0 || waves.ask(v.graph, n)
 			if !v.read[a] || !needs {
-				v.needs[n], v.assumed[n] = needs, ticket == 0 && assumed
+				v.needs[n] = needs
 				if ticket == 0 {
 					delete(v.tickets, n)
 				} else {

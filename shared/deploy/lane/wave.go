@@ -20,47 +20,33 @@ type schedule struct {
 	laneDone bool                 // the wave is marked as finished in this lane
 }
 
-// waves describes the checks that a wave still has to make. While a release is under way, a row may
-// be in another lane of its agent than the graph states. Then one unfinished lane of an agent
-// counts for all its lanes, and every request for a check there is assumed.
+// waves describes the checks that a wave still has to make.
 type waves struct {
 	lanes   map[string][]resource.ID
-	agents  map[string]bool // only while a release is under way
-	checked map[inLane]bool
+	checked map[resource.ID]bool
 }
 
-// inLane is a resource and the lane in which a wave checked it. The check counts only in that lane.
-// The resource may have been moved, and the store drops the record when the wave is done in the old
-// lane.
-type inLane struct {
-	lane string
-	id   resource.ID
-}
-
-func wavesOf(s state.Schedule, releasing bool) waves {
+func wavesOf(s state.Schedule) waves {
 	out := waves{lanes: s.Unfinished}
 	if len(s.Unfinished) == 0 {
 		return out
 	}
-	out.agents, out.checked = map[string]bool{}, map[inLane]bool{}
-	for lane, ids := range s.Unfinished {
-		out.agents[state.AgentOf(lane)] = releasing
+	out.checked = map[resource.ID]bool{}
+	for _, ids := range s.Unfinished {
 		for _, id := range ids {
-			out.checked[inLane{lane, id}] = true
+			out.checked[id] = true
 		}
 	}
 	return out
 }
 
-// ask reports whether the wave asks for a node, and whether that is only assumed.
-func (w waves) ask(g *version.Graph, n int32) (asks, assumed bool) {
-	lane := g.Lane(n)
-	if len(w.lanes) == 0 || g.Removing[n] || w.checked[inLane{lane, g.IDs[n]}] {
-		return false, false
+// ask reports whether the wave asks for a node.
+func (w waves) ask(g *version.Graph, n int32) bool {
+	if len(w.lanes) == 0 || g.Removing[n] || w.checked[g.IDs[n]] {
+		return false
 	}
-	_, sure := w.lanes[lane]
-	assumed = w.agents[state.AgentOf(lane)]
-	return sure || assumed, assumed
+	_, asks := w.lanes[g.Lane(n)]
+	return asks
 }
 
 // inWave reports whether the wave has still to check a row of this lane.
@@ -72,9 +58,7 @@ func (s *schedule) inWave(r *state.Row) bool {
 	return asks && !s.checkedHere()[r.ID]
 }
 
-// checkedHere returns the resources that the wave has checked in this lane. A check in another
-// lane, from which a resource was moved here, does not count: its record is dropped when the wave
-// is done there.
+// checkedHere returns the resources that the wave has checked in this lane.
 func (s *schedule) checkedHere() map[resource.ID]bool {
 	if s.seen == nil {
 		checked := s.sched.Unfinished[s.lane]

@@ -25,7 +25,6 @@ type Lists struct {
 	count   int64
 	kept    map[string]*listed    // by type, or by the key of a handler
 	changed map[resource.ID]int64 // the count at which this session last changed it
-	moved   int64                 // the count at which resources may have come from other lanes
 	tickets []learned             // oldest first
 	wave    learned
 	size    int
@@ -128,21 +127,6 @@ func (l *Lists) ChangedAt(id resource.ID) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.changed[id]
-}
-
-// Move records that the graph has changed, so that resources may have come from other lanes, in
-// which other sessions have changed them.
-func (l *Lists) Move() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.moved = l.tick()
-}
-
-// MovedAt returns the count of the last call of Move; 0: there was none.
-func (l *Lists) MovedAt() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.moved
 }
 
 // begin registers a new list under a key and discards an older one.

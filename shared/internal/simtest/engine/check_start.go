@@ -293,7 +293,7 @@ func checkStart(r *run, t *task, id resource.ID, what string) {
 	b := r.books
 	lanes := map[*task]bool{t: true} // of its worker
 	for _, a := range b.active {
-		if a.by != t && a.by.books.worker == t.books.worker && a.id != id {
+		if a.by != t && a.by.books.worker == t.books.worker && thingOf(a.id) != thingOf(id) {
 			lanes[a.by] = true
 			continue
 		}

@@ -180,7 +180,7 @@ func (d *drawer) free() {
 func focusMoves() *Focus {
 	return &Focus{
 		Name: "moves",
-		Why:  "what runs is moved to another lane, and runs there as well",
+		Why:  "the number of lanes changes while resources run",
 		plan: func(p *Plan, _ *rand.Rand) {
 			calmly(p)
 			p.hasty, p.shuffles, p.touches, p.Procs = true, true, 0, 2

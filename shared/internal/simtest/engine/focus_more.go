@@ -8,12 +8,11 @@ import (
 	"southbound/shared/resource"
 )
 
-// focusRelaned moves resources that a check of everything has checked to lanes in which the check
-// is still under way.
+// focusRelaned changes the number of lanes of an agent during a check of everything.
 func focusRelaned() *Focus {
 	return &Focus{
 		Name: "relaned",
-		Why:  "what a check has checked moves on to where that goes on, and hears something new",
+		Why:  "during a check the agent gets more lanes, and checked resources subscribe to something new",
 		plan: func(p *Plan, _ *rand.Rand) {
 			calmly(p)
 			p.hasty, p.touches, p.Procs = false, 0, 2
@@ -258,12 +257,13 @@ func (d *drawer) recall() {
 	d.p.End = at + 10*time.Second
 }
 
-// focusHeld moves or delays resources that are claimed together with checked ones.
+// focusHeld changes the number of lanes, or pauses the agent, while resources are claimed together with
+// checked ones.
 func focusHeld() *Focus {
 	return &Focus{
 		Name: "held",
-		Why: "while everything is checked, what is next is moved to where it is claimed with " +
-			"what was checked, or the agent is paused for a moment",
+		Why: "while everything is checked, the number of lanes changes between two claims of " +
+			"one commit, or the agent is paused for a moment",
 		plan: func(p *Plan, _ *rand.Rand) {
 			calmly(p)
 			p.hasty, p.touches, p.Procs = true, 0, 2
