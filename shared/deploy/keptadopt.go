@@ -62,14 +62,6 @@ func (e *Engine) AdoptKept(ctx context.Context, env string, all []AdoptedState) 
 	return nil
 }
 
-func agentsIn(ids []resource.ID) []string {
-	seen := map[string]bool{}
-	for _, id := range ids {
-		seen[id.Agent()] = true
-	}
-	return slices.Sorted(maps.Keys(seen))
-}
-
 // unknown returns Conflict if the environment knows one of the resources.
 func (e *Engine) unknown(ctx context.Context, env string, ids []resource.ID) error {
 	rows, err := e.client().Rows(ctx, env, ids)

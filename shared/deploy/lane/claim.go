@@ -104,7 +104,7 @@ func (c *claim) decode() {
 // next claims the rows to run next. It returns none if the caller has to call it again, and whether
 // the run of the lane ends here.
 func (w claiming) next(ctx context.Context) (claims []*claim, ends bool, err error) {
-	claims = w.pick(w.Clock.Now(), w.claimSize, crew{w.worker}.share())
+	claims = w.pick(w.Clock.Now(), w.claimSize, crew(w).share())
 	if len(claims) == 0 {
 		again, err := w.idle(ctx)
 		return nil, !again, err

@@ -111,7 +111,7 @@ func (w crew) runBatches(ctx context.Context) error {
 		if w.begun = nil; len(claims) == 0 {
 			var ends bool
 			var err error
-			if claims, ends, err = (claiming{w.worker}).next(ctx); ends || err != nil {
+			if claims, ends, err = claiming(w).next(ctx); ends || err != nil {
 				return err
 			}
 		}
