@@ -30,7 +30,7 @@ func checkCase(e *env) error {
 	}{{"Unfit", e.Unfit}, {"Resets", e.Resets}} {
 		for _, name := range slices.Sorted(maps.Keys(m.why)) {
 			if unknown(m.name, name); m.why[name] == "" {
-				errs = append(errs, fmt.Errorf("%s of the case does not say why it names %s", m.name,
+				errs = append(errs, fmt.Errorf("%s of the case names %s without a reason", m.name,
 					name))
 			}
 		}
@@ -91,14 +91,14 @@ func checkNames(e *env) error {
 	for i, name := range e.typ.Namevars() {
 		for _, s := range e.Secrets {
 			if s != "" && strings.Contains(first[i], s) {
-				return fmt.Errorf("Secrets of the case has one that stands in %s, which names the "+
-					"thing and is in all that is said of it; take another", name)
+				return fmt.Errorf("Secrets of the case contains a part of %s, which names the "+
+					"object and appears in each message about it; choose another secret", name)
 			}
 		}
 	}
 	for i, other := range e.Others {
 		if slices.Equal(namesIn(e, other), first) {
-			return fmt.Errorf("item %d of Others of the case is the same thing as that of "+
+			return fmt.Errorf("item %d of Others of the case is the same object as that of "+
 				"Attributes; give it another name", i+1)
 		}
 	}

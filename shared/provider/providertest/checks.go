@@ -14,61 +14,61 @@ import (
 
 func checks() []check {
 	return []check{
-		{"declaration", "a type says what it and each attribute is for",
+		{"declaration", "a type and each of its attributes have a description",
 			"describe the type and every attribute", declaration},
-		{"create", "what was created reads as it was wanted, and is left alone from then on",
-			"let Read report each property in the form in which it is wanted (or write a " +
-				"Canonicalise), and parameters not at all", creates},
+		{"create", "a created object reads as declared, and a second apply changes nothing",
+			"return each property from Read in the form of the declaration (or implement " +
+				"Canonicalise), and return no parameters", creates},
 		{"create_twice", "a create that was not recorded can be repeated",
-			"let Create look whether the thing is there, and complete it", createsTwice},
-		{"update", "an update brings about what differs, and can be repeated",
-			"let Update set what is wanted, whatever is there, and Read report what it really finds",
+			"look up the object in Create before making it, and complete it if it exists", createsTwice},
+		{"update", "an update corrects each difference, and can be repeated",
+			"set the declared values in Update, and return the observed values from Read",
 			updates},
-		{"update_gone", "what vanished before an update is there after the next apply",
-			"let Read look at the target every time, and the next run make what is missing",
+		{"update_gone", "an object that vanished before an update exists after the next apply",
+			"query the target in each Read, and create the missing object in the next run",
 			updateGone},
-		{"init_only", "a change of what can only be set at creation is seen and refused",
-			"let Read report what can only be set at creation", initOnly},
-		{"replaced", "what can only be changed by replacing the thing is changed so",
-			"let Delete remove the one that was observed and no other, Create make another one, " +
-				"and Read report the one that was made last", replaced},
-		{"delete", "what was purged is gone with all that belongs to it, and can be purged again",
-			"let Delete remove all that Create made, and take what is gone for done", deletes},
+		{"init_only", "a change of an init_only attribute is detected and refused",
+			"return init_only attributes from Read", initOnly},
+		{"replaced", "a change of an attribute that requires replacement replaces the object",
+			"delete only the observed object in Delete, create a new object in Create, and " +
+				"return the newest object from Read", replaced},
+		{"delete", "a purge removes an object and all its parts, and can be repeated",
+			"remove in Delete all that Create made, and succeed if the object no longer exists", deletes},
 		{"dry_run", "reading and dry runs change nothing",
 			"change nothing in Read, whether the run is dry or not, and look the same in both",
 			dryRun},
-		{"batch", "a batch does what single calls do, and answers in order",
-			"give one answer for each item, in order, and do what the single calls do", batch},
+		{"batch", "a batch acts like single calls, and returns results in order",
+			"return one result for each item, in order, with the effects of single calls", batch},
 		{"parallel", "a handler can be called for several resources at the same time",
 			"keep no state between calls, or lock it", parallel},
-		{"canceled", "a call that is cut off ends, and the next one converges",
-			"mind the context of the call, and put no secret into an error", canceled},
-		{"interrupted", "a call that is cut off after any of its steps is made good by the next",
-			"write beside and rename, or let Read see what is half made, so that the next run " +
-				"completes it", interrupted},
+		{"canceled", "a canceled call returns, and the next call converges",
+			"return when the context of the call is canceled, and put no secret into an error", canceled},
+		{"interrupted", "a call that is interrupted after any step is completed by the next call",
+			"write a temporary object and rename it, or report incomplete objects in Read, so " +
+				"that the next run completes them", interrupted},
 		{"canonical", "a canonical form is its own canonical form",
-			"let Canonicalise leave alone what it has made", canonical},
+			"return canonical values unchanged from Canonicalise", canonical},
 		{"find", "a create that may have happened can be looked up",
-			"let FindCreated answer by the token alone, and return an error when it cannot tell",
+			"search by the token alone in FindCreated, and return an error if the search fails",
 			find},
-		{"reload", "a reload can be repeated and leaves what is there as it is wanted",
-			"let Reload do no more than make the thing take notice", reload},
+		{"reload", "a reload can be repeated and leaves the object as declared",
+			"only notify the object in Reload", reload},
 		{"facts", "asking for facts changes nothing",
-			"let Facts only read", facts},
-		{"list", "a list has what exists, as it is read, and nothing else",
-			"let List report the same values as Read, once for each thing", lists},
+			"only read in Facts", facts},
+		{"list", "a list contains each existing object, with the values of Read, and nothing else",
+			"return the same values from List and Read, once for each object", lists},
 		{"noop", "a dry run that reaches the target changes nothing",
-			"let Noop only ask", noop},
-		{"neighbours", "what is done to one thing leaves the others alone",
-			"address exactly the thing that is named, by all of its naming attributes, and no " +
+			"send only queries in Noop", noop},
+		{"neighbours", "a change of one object leaves other objects unchanged",
+			"address exactly the named object, by all of its naming attributes, and never by a " +
 				"list, prefix or pattern", neighbours},
-		{"left_out", "what a resource leaves out stays as it is",
-			"let Update send only what differs (req.Changes), or what is there with that laid " +
-				"over it; where the target cannot do that, say so in Resets of the case", leftOut},
-		{"foreign", "what nobody manages stays as it is when something else is updated",
-			"let Update send only what differs (req.Changes, with PATCH where there is one), or " +
-				"what is there with that laid over it", foreign},
-		{"edges", "values at the edges of the types are brought about, or refused",
+		{"left_out", "attributes that a resource omits stay unchanged",
+			"send only differences (req.Changes) in Update, or merge them into the observed " +
+				"object; if the target resets omitted attributes, list them in Resets of the case", leftOut},
+		{"foreign", "unmanaged attributes stay unchanged in an update",
+			"send only differences (req.Changes) in Update, with PATCH if the target has it, or " +
+				"merge them into the observed object", foreign},
+		{"edges", "values at the edges of the types are applied or refused",
 			"write and read every value that the type allows as it is, refuse others with an " +
 				"error of the class NeedsChange before anything is changed, or narrow the type",
 			edges},
@@ -115,13 +115,13 @@ func checkFeatures(e *env) error {
 		delete(can, "facts") // a handler can report facts in any call
 	}
 	for _, feature := range slices.Sorted(maps.Keys(can)) {
-		const fix = "list in Features of the type what the handler implements, no more and no " +
-			"less: people read it in `southbound type`"
+		const fix = "list exactly the implemented features of the handler in Features of the " +
+			"type: `southbound type` shows them"
 		switch said := slices.Contains(e.typ.Features, feature); {
 		case said && !can[feature]:
-			return advise(fix, "the type says that its handler has %s, and it has not", feature)
+			return advise(fix, "Features of the type lists %s, and the handler does not implement it", feature)
 		case !said && can[feature]:
-			return advise(fix, "the handler has %s, and Features of the type does not say so",
+			return advise(fix, "the handler implements %s, and Features of the type does not list it",
 				feature)
 		}
 	}
@@ -147,8 +147,8 @@ func creates(e *env) error {
 	}
 	obs, err := e.read(r, false)
 	if err != nil || obs.Exists {
-		return either(err, doubted("give it Attributes that name what nobody has, in a place of its "+
-			"own for each call of New", "before it was created: exists = %t", obs.Exists))
+		return either(err, doubted("name an object that does not exist in Attributes, in a separate "+
+			"place for each call of New", "before it was created: exists = %t", obs.Exists))
 	}
 	if err := e.expect(r, diff.Created); err != nil {
 		return err
@@ -170,8 +170,8 @@ func checkSteady(e *env, r provider.Resource) error {
 		for _, name := range comparedAttributes(e) {
 			if !reflect.DeepEqual(first.Attributes[name], again.Attributes[name]) {
 				return advise(
-					"report lists and texts in an order that is always the same (sort what comes "+
-						"out of maps), and nothing of the clock",
+					"report lists and texts in an order that is always the same (sort the keys "+
+						"of maps), and no times",
 					"%s is read as %v and as %v, with nothing in between", name,
 					first.Attributes[name], again.Attributes[name])
 			}
@@ -241,8 +241,8 @@ func updates(e *env) error {
 		}
 		change, diffs, err := e.decide(r, obs)
 		if err != nil || change != diff.Updated {
-			return either(err, doubted("let each of Updates change a property to what it is not "+
-				"after those before", "update %d: the difference is not seen: %q", i+1, change))
+			return either(err, doubted("change a property to a new value in each of Updates",
+				"update %d: the difference is not seen: %q", i+1, change))
 		}
 		if err := e.expect(r, diff.Updated); err != nil {
 			return fmt.Errorf("update %d: %w", i+1, err)
@@ -256,10 +256,10 @@ func updates(e *env) error {
 		}
 	}
 	if r, err = madeResource(e); err != nil {
-		return fmt.Errorf("back to what was there first: %w", err)
+		return fmt.Errorf("return to the first attributes: %w", err)
 	}
 	if err := checkConverged(e, r); err != nil {
-		return fmt.Errorf("back to what was there first: %w", err)
+		return fmt.Errorf("return to the first attributes: %w", err)
 	}
 	return nil
 }
@@ -297,15 +297,15 @@ func updateGone(e *env) error {
 		return fmt.Errorf("vanish: %w", err)
 	}
 	if now, err := e.read(r, false); err != nil || now.Exists {
-		return either(err, doubted("let Vanish take away exactly the thing of Attributes",
-			"what vanished is still reported: exists = %t", now.Exists))
+		return either(err, doubted("remove exactly the object of Attributes in Vanish",
+			"an object that vanished is still reported: exists = %t", now.Exists))
 	}
 	// The update may fail or replace the thing, as long as later runs converge.
 	if _, err := e.act(provider.BatchChange{Change: diff.Updated, Resource: r, Observed: obs,
 		Changes: diffs}, nil); err != nil && provider.ClassOf(err) != provider.Retryable {
-		return advise("return an error of the class Retryable: the next run reads that the thing is "+
-			"gone, and makes it", "an update of what vanished fails as %s, which is never tried "+
-			"again: %w", provider.ClassOf(err), err)
+		return advise("return an error of the class Retryable: the next run finds the object "+
+			"missing and creates it", "an update of an object that vanished fails as %s, which is "+
+			"never retried: %w", provider.ClassOf(err), err)
 	}
 	if _, err := e.apply(r); err != nil {
 		return err
@@ -367,7 +367,7 @@ func deletes(e *env) error {
 	}
 	if _, err := e.act(provider.BatchChange{Change: diff.Purged, Resource: gone, Observed: obs},
 		nil); err != nil {
-		return fmt.Errorf("deleting what is gone: %w", err)
+		return fmt.Errorf("deleting an object that no longer exists: %w", err)
 	}
 	if e.Lasting {
 		return nil

@@ -143,9 +143,9 @@ func checkHonest(e *env, r provider.Resource, err error, when string) error {
 		return err
 	case err != nil && provider.ClassOf(err) != provider.Retryable:
 		return advise(
-			"let errors of the way to the target keep their class, and use NeedsChange and "+
-				"Terminal for what the target has said itself",
-			"%s it fails as %s, which is never tried again: %w", when, provider.ClassOf(err), err)
+			"keep the class of connection errors, and use NeedsChange and Terminal only "+
+				"for errors that the target returned",
+			"%s it fails as %s, which is never retried: %w", when, provider.ClassOf(err), err)
 	case err != nil:
 		return nil
 	}
@@ -156,7 +156,7 @@ func checkHonest(e *env, r provider.Resource, err error, when string) error {
 	if change, _, err := e.decide(r, obs); err != nil || change != diff.NoChange {
 		return either(err,
 			advise("return every error, that of the context included",
-				"%s it says that it went well, and it still would be %s", when, change))
+				"%s it returns no error, and the resource would still be %s", when, change))
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func interrupted(e *env) error {
 		more := true
 		for n := 0; more; n++ {
 			if n == maxSteps {
-				return doubted("let Interrupt let n calls through, and restore let through all",
+				return doubted("pass n calls in Interrupt, and pass all calls after restore",
 					"%s: it is still stopped after %d steps", t.name, n)
 			}
 			var end string

@@ -41,8 +41,8 @@ func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env
 		return nil, errors.New("the Definition has no Handler")
 	}
 	if s.Definition.Type.Thing == nil {
-		return nil, errors.New("the type does not declare what its things are; set Thing, such as " +
-			"to schema.ByIdentity of the attributes that tell one thing from another")
+		return nil, errors.New("the type does not declare its objects; set Thing, for example to " +
+			"schema.ByIdentity of the attributes that identify an object")
 	}
 	if s.New == nil {
 		return nil, errors.New("the Subject has no New, which describes a case")
@@ -194,7 +194,7 @@ func nameOfCall(c diff.Change) string {
 
 func wellFormed(e *env, obs provider.Observation) error {
 	if !obs.Exists && len(obs.Attributes) > 0 {
-		return errors.New("what does not exist was reported with attributes")
+		return errors.New("an object that does not exist was reported with attributes")
 	}
 	for name, v := range obs.Attributes {
 		a, ok := e.typ.Attribute(name)
@@ -203,16 +203,16 @@ func wellFormed(e *env, obs provider.Observation) error {
 			return fmt.Errorf("%s was reported, and is not declared", name)
 		case a.Behaviour == schema.Parameter:
 			return advise(
-				"leave parameters out of what Read reports: they steer the handler and are not "+
+				"omit parameters from the result of Read: they control the handler and are not "+
 					"compared", "%s was reported, and is a parameter", name)
 		case a.Behaviour == schema.WriteOnly:
 			return advise(
-				"leave what is write_only out of what Read reports; what the target gives back "+
-					"is a property", "%s was reported, and is write_only", name)
+				"omit write_only attributes from the result of Read; declare an attribute that "+
+					"the target returns as a property", "%s was reported, and is write_only", name)
 		case v != nil && a.DataType.Check(v) != nil:
 			return advise(
 				"report values in the forms of documents (string, int64, float64, bool, []any, "+
-					"map[string]any), what is not set as nil, and widen the type where the "+
+					"map[string]any), return unset values as nil, and widen the type where the "+
 					"target has "+
 					"more than it allows",
 				"%s was reported with a value that its type does not allow: %w", name,
@@ -423,7 +423,7 @@ func checkConverged(e *env, r provider.Resource) error {
 	}
 	if said := e.host.Overridden(); said != "" && said != diff.NoChange {
 		return advise("call SetChange where something is changed, never in Read or Diff",
-			"a second apply, which has nothing to do, says through SetChange that it was %s", said)
+			"a second apply, which has nothing to do, reports %s by SetChange", said)
 	}
 	for name := range e.host.recentChanges() {
 		if a, ok := e.typ.Attribute(name); ok && a.Behaviour != schema.ReadOnly &&
@@ -431,7 +431,7 @@ func checkConverged(e *env, r provider.Resource) error {
 			continue // observed drift
 		}
 		return advise("call Changed where something is changed, never in Read or Diff",
-			"a second apply, which has nothing to do, says that %s was changed", name)
+			"a second apply, which has nothing to do, reports by Changed that %s was changed", name)
 	}
 	return checkUnchanged(e, before, "a second apply")
 }
@@ -461,11 +461,11 @@ func checkUnchanged(e *env, before, what string) error {
 	if err != nil || after == before {
 		return err
 	}
-	const fix = "let World describe only what the handler could have changed, and equal states by " +
-		"equal texts: no times, no numbers that are given anew, nothing of others"
+	const fix = "describe only state that the handler can change in World, and equal states by equal " +
+		"texts: no times, no generated numbers, no state of other programs"
 	if again, err := e.world(); err == nil && again != after {
-		return advise(fix, "World of the case describes it differently each time it is asked: after "+
-			"%s it says\n%s\nand then\n%s", what, after, again)
+		return advise(fix, "World of the case describes one state differently in two calls: after "+
+			"%s it returns\n%s\nand then\n%s", what, after, again)
 	}
 	return doubted(fix, "%s changed the world\nbefore:\n%s\nafter:\n%s", what, before, after)
 }

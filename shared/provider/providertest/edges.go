@@ -43,9 +43,9 @@ func edges(e *env) error {
 		}
 		if seen == 0 && len(values) > 1 && a.Behaviour == schema.Property {
 			errs = append(errs,
-				advise("let Read report what is there, whatever is wanted; where no made-up "+
-					"value can make a difference, say so in Unfit of the case",
-					"%s is compared, and none of %d values made a difference to what was there",
+				advise("return the observed values from Read, not the declared ones; if no "+
+					"generated value can differ, name the attribute in Unfit of the case",
+					"%s is compared, and none of %d values differed from the observed value",
 					a.Name, len(values)))
 		}
 	}
@@ -106,7 +106,7 @@ func tryEdge(e *env, a *schema.CompiledAttribute, v any) (made bool, err error) 
 			return true, nil
 		}
 		if class := provider.ClassOf(err); class == provider.Retryable {
-			return true, fmt.Errorf("it fails as if that would pass by itself: %w", err)
+			return true, fmt.Errorf("it fails as retryable, although a retry cannot succeed: %w", err)
 		}
 		return true, checkUnchanged(e, before, "a value that was refused")
 	}
@@ -156,7 +156,7 @@ func lists(e *env) error {
 	for _, r := range all {
 		same := foundAs(e, found, r)
 		if len(same) != 1 {
-			return doubted("where List looks elsewhere, or has to be told where, say so in Unlisted "+
+			return doubted("if List searches another place, or requires a place, set Unlisted "+
 				"or Like", "%s is listed %d times", r.ID, len(same))
 		}
 		obs, err := e.read(r, false)
@@ -243,7 +243,7 @@ func checkListed(e *env, l provider.Lister, f provider.Found) error {
 		}
 	}
 	return advise(
-		"let List and Read ask the target the same question, and take the same for what is there",
+		"send the same query in List and Read, and use the same test of existence",
 		"%s is listed, and when it is read it is not there", r.ID)
 }
 
@@ -259,7 +259,7 @@ func listAll(e *env, l provider.Lister) ([]provider.Found, error) {
 	})
 	if !errors.Is(err, stop) {
 		return nil, advise("return the error that the function returns, and list no further",
-			"a list that was told to stop returned %v", err)
+			"a list that its callback stopped returned %v", err)
 	}
 	return found, nil
 }

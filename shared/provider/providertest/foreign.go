@@ -32,7 +32,7 @@ func foreign(e *env) error {
 			return fmt.Errorf("update %d: %w", i+1, err)
 		}
 		if before != after {
-			return fmt.Errorf("update %d does not leave alone what Foreign of the case has added: "+
+			return fmt.Errorf("update %d changes an addition of Foreign of the case: "+
 				"there is\n%s\nand when it is added after the update\n%s", i+1, before, after)
 		}
 	}
@@ -56,8 +56,8 @@ func withForeign(e *env, update int, first bool) (string, error) {
 		}
 		if change, err := place.apply(r); err != nil || change != diff.NoChange {
 			return "", either(err, advise(
-				"report and compare what the type declares, and nothing else; where what others "+
-					"add is to be removed, the case can have no Foreign",
+				"report and compare only attributes that the type declares; if the handler "+
+					"has to remove additions, set no Foreign in the case",
 				"after Foreign of the case has added something, it would be %s", change))
 		}
 	}
@@ -87,7 +87,7 @@ func addForeign(place *env) error {
 	}
 	after, err := place.world()
 	if err == nil && before == after {
-		err = &caseError{errors.New("what Foreign of the case adds is not in what World describes")}
+		err = &caseError{errors.New("World of the case does not describe the addition of Foreign")}
 	}
 	return err
 }

@@ -99,12 +99,12 @@ func TestForeign(t *testing.T) {
 		}, ""},
 		{"written whole", lamp{}, func(target *apitest.API, path string) error {
 			return target.Add(path, "owner", "somebody else")
-		}, "update 1 does not leave alone what Foreign of the case has added"},
+		}, "update 1 changes an addition of Foreign of the case"},
 		{"a managed member", patched{}, func(target *apitest.API, path string) error {
 			return target.Add(path, "watts", 77)
 		}, `after Foreign of the case has added something, it would be updated`},
 		{"nothing", patched{}, func(*apitest.API, string) error { return nil },
-			"what Foreign of the case adds is not in what World describes"},
+			"World of the case does not describe the addition of Foreign"},
 		{"no way to add", patched{}, func(*apitest.API, string) error { return errors.New("no") },
 			"Foreign of the case: no"},
 	} {

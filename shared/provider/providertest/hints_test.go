@@ -18,20 +18,20 @@ func TestHintsSayBoth(t *testing.T) {
 		change                func(c *Case)
 	}{
 		{"what exists already", "create", "before it was created: exists = true",
-			"or, if it is the case: give it Attributes that name what nobody has",
+			"or, if it is the case: name an object that does not exist in Attributes",
 			func(c *Case) { c.Attributes["name"] = "always there" }},
 		{"an update that changes nothing", "update", "the difference is not seen",
-			"or, if it is the case: let each of Updates change a property",
+			"or, if it is the case: change a property to a new value",
 			func(c *Case) { c.Updates = []map[string]any{{"care": "gentle"}} }},
-		{"a Vanish that takes nothing away", "update_gone", "what vanished is still reported",
-			"or, if it is the case: let Vanish take away exactly the thing of Attributes",
+		{"a Vanish that takes nothing away", "update_gone", "an object that vanished is still reported",
+			"or, if it is the case: remove exactly the object of Attributes in Vanish",
 			func(c *Case) { c.Vanish = func() error { return nil } }},
-		{"a world with a clock", "create", "World of the case describes it differently each time",
+		{"a world with a clock", "create", "World of the case describes one state differently",
 			"no times", func(c *Case) {
 				c.World = func() (string, error) { n++; return fmt.Sprint(n), nil }
 			}},
 		{"a world with what others do", "dry_run", "changed the world",
-			"or, if it is the case: let World describe only what the handler could have changed",
+			"or, if it is the case: describe only state that the handler can change in World",
 			func(c *Case) {
 				asked := 0
 				c.World = func() (string, error) {
@@ -40,7 +40,7 @@ func TestHintsSayBoth(t *testing.T) {
 				}
 			}},
 		{"an Interrupt that stops for ever", "interrupted", "it is still stopped after",
-			"or, if it is the case: let Interrupt let n calls through",
+			"or, if it is the case: pass n calls in Interrupt",
 			func(c *Case) {
 				c.Interrupt = func(int) func() bool { return func() bool { return true } }
 			}},
@@ -48,21 +48,21 @@ func TestHintsSayBoth(t *testing.T) {
 			"give InitOnly of the case another value for wood",
 			func(c *Case) { c.InitOnly = nil }},
 		{"a secret that is in the name", "declaration",
-			"Secrets of the case has one that stands in name",
-			"what New of the Subject returns", func(c *Case) {
+			"Secrets of the case contains a part of name",
+			"the Case that New of the Subject returns", func(c *Case) {
 				c.Attributes["name"] = c.Attributes["name"].(string) + "s3cr3t"
 			}},
 		{"an update of the name", "declaration",
 			"Updates of the case change name, which names the thing",
-			"what New of the Subject returns",
+			"the Case that New of the Subject returns",
 			func(c *Case) { c.Updates = []map[string]any{{"name": "another"}} }},
 		{"an update of what is fixed", "declaration",
 			"Updates of the case change wood, which is init_only: put it into InitOnly",
-			"what New of the Subject returns",
+			"the Case that New of the Subject returns",
 			func(c *Case) { c.Updates = []map[string]any{{"wood": "pine"}} }},
 		{"another thing that is the same", "declaration",
-			"of the case is the same thing as that of Attributes",
-			"what New of the Subject returns", func(c *Case) {
+			"of the case is the same object as that of Attributes",
+			"the Case that New of the Subject returns", func(c *Case) {
 				c.Others = []map[string]any{{"name": c.Attributes["name"], "size": int64(9)}}
 			}},
 	} {
@@ -78,7 +78,7 @@ func TestHintsSayBoth(t *testing.T) {
 	}
 	for _, tc := range []struct{ why, check, fix string }{
 		{"neighbours", "neighbours", "or, if it is the case: take Others that share nothing"},
-		{"list", "list", "or, if it is the case: where List looks elsewhere"},
+		{"list", "list", "or, if it is the case: if List searches another place"},
 		{"edges", "edges", "or, if it is the case: name the attribute in Unfit"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestEveryHintIsGiven(t *testing.T) {
 // TestHintOfPanic pins that a panic is told to be mended, and not what its check demands else.
 func TestHintOfPanic(t *testing.T) {
 	_, fix := only(t.Context(), t, subject(faults{panics: true}), "create")
-	if !strings.HasPrefix(fix, "mend what panics") {
+	if !strings.HasPrefix(fix, "correct the panic") {
 		t.Error(fix)
 	}
 }

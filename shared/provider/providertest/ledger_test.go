@@ -296,10 +296,10 @@ func TestWrongClerks(t *testing.T) {
 	}{
 		{"a second one for one token", "find", "a create with the same token made another", "",
 			false, func(c *clerk, _ *ledger) { c.repeats = true }},
-		{"an old one that is taken for the new one", "find", "a thing of another token is found",
-			"look for the token", true, func(c *clerk, _ *ledger) { c.findsNames = true }},
+		{"an old one that is taken for the new one", "find", "finds an object of another token",
+			"search for the token", true, func(c *clerk, _ *ledger) { c.findsNames = true }},
 		{"an update that gives up what is gone", "update_gone",
-			"an update of what vanished fails as terminal", "class Retryable", false,
+			"an update of an object that vanished fails as terminal", "class Retryable", false,
 			func(c *clerk, _ *ledger) { c.stuck = true }},
 	} {
 		t.Run(tc.why, func(t *testing.T) {

@@ -49,8 +49,8 @@ func findsOthers(e *env, f provider.Finder, r provider.Resource) error {
 	if errors.Is(err, provider.ErrUndecided) || err == nil && !found {
 		return nil
 	}
-	return either(err, advise("let FindCreated look for the token, not for the name",
-		"a thing of another token is found: the old one would be taken for the new one, and deleted"))
+	return either(err, advise("search for the token in FindCreated, not for the name",
+		"FindCreated finds an object of another token: an apply would delete the old object"))
 }
 
 // findCreated asks a handler for the result of a create.
@@ -98,8 +98,8 @@ func repeatsNothing(e *env, r provider.Resource, token string) error {
 		return err
 	}
 	return advise("send the token of a create along, and let FindCreated look for it; return false "+
-		"only where a create with the same token makes no second thing, and ErrUndecided where "+
-		"nothing tells", "found = false, and a create with the same token made another")
+		"only if a create with the same token makes no second object, and ErrUndecided if the "+
+		"target cannot decide", "found = false, and a create with the same token made another")
 }
 
 func reload(e *env) error {

@@ -224,14 +224,14 @@ func (c check) fixesOf(err error) []string {
 	}
 	switch e := err.(type) { // examine each level
 	case *caseError:
-		return []string{"mend the declaration of the type, or what New of the Subject returns; " +
-			"what follows was not checked"}
+		return []string{"correct the declaration of the type, or the Case that New of the Subject " +
+			"returns; later checks did not run"}
 	case *advice:
 		return []string{e.fix}
 	case *panicError:
 		if e.call != "" {
-			return []string{"mend what panics, at the first place that is shown: a call gets all " +
-				"that the type allows, and what is optional may be missing"}
+			return []string{"correct the panic at the first position of the stack: a call may pass " +
+				"every value that the type allows, and omit optional attributes"}
 		}
 	case *doubt:
 		out := c.fixesOf(e.error)

@@ -76,7 +76,7 @@ func TestSuiteCanFail(t *testing.T) {
 		{"declaration", faults{noAttributeDescription: true}, "attribute size has no description"},
 		{"declaration", faults{negativeTimeout: true}, "time limit of a call is negative"},
 		{"declaration", faults{saysTooLittle: true},
-			"the handler has discover, and Features of the type does not say so"},
+			"the handler implements discover, and Features of the type does not list it"},
 		{"create", faults{alwaysDiffers: true}, "a dry run would do \"updated\": [size] differ"},
 		{"create", faults{undeclared: true}, "weight was reported, and is not declared"},
 		{"create", faults{parameterReported: true}, "care was reported, and is a parameter"},
@@ -86,7 +86,7 @@ func TestSuiteCanFail(t *testing.T) {
 		{"create", faults{secretInChange: true}, "a secret is in the output of the handler"},
 		{"create", faults{panics: true},
 			"panic in Read of " + box1 + ": broken"},
-		{"create", faults{ghost: true}, "what does not exist was reported with attributes"},
+		{"create", faults{ghost: true}, "an object that does not exist was reported with attributes"},
 		{"create", faults{canonicalMoves: true}, "differ"},
 		{"create", faults{asksForever: true}, "still asks for another call"},
 		{"create", faults{largeState: true}, "larger than 4 KiB"},
@@ -97,9 +97,9 @@ func TestSuiteCanFail(t *testing.T) {
 		{"update", faults{updateAdds: true}, "update 1, repeated"},
 		{"update", faults{updateTwiceFails: true}, "repeated: updated: nothing to do"},
 		{"update_gone", faults{updateGoneStuck: true}, "only be set at creation"},
-		{"update_gone", faults{remembers: true}, "what vanished is still reported"},
+		{"update_gone", faults{remembers: true}, "an object that vanished is still reported"},
 		{"init_only", faults{missesFixed: true}, "another value of wood is not refused"},
-		{"delete", faults{deleteGoneFails: true}, "deleting what is gone: purged: it is gone"},
+		{"delete", faults{deleteGoneFails: true}, "deleting an object that no longer exists: purged: it is gone"},
 		{"delete", faults{leavesTrace: true}, "creating and purging changed the world"},
 		{"dry_run", faults{readWrites: true}, "reading while it is missing changed the world"},
 		{"dry_run", faults{dryReadWrites: true}, "reading while it is missing changed the world"},
@@ -125,14 +125,14 @@ func TestSuiteCanFail(t *testing.T) {
 		{"list", faults{listsTwice: true}, "is listed 2 times"},
 		{"list", faults{listsOther: true}, "is listed as -5 and read as 1"},
 		{"list", faults{listsGhosts: true}, "is listed, and was purged"},
-		{"list", faults{listGoesOn: true}, "told to stop"},
+		{"list", faults{listGoesOn: true}, "that its callback stopped"},
 		{"list", faults{listWrites: true}, "listing changed the world"},
 		{"noop", faults{noopWrites: true}, "a noop of a created resource changed the world"},
 		{"edges", faults{cutsText: true}, `colour = "aaa`},
 		{"edges", faults{trimsText: true}, `colour = " "`},
 		{"edges", faults{losesEmpty: true}, `colour = ""`},
 		{"edges", faults{narrowNumbers: true}, "size = -9223372036854775808"},
-		{"edges", faults{refusesAsRetryable: true}, "as if that would pass by itself"},
+		{"edges", faults{refusesAsRetryable: true}, "it fails as retryable"},
 		{"edges", faults{refusesTooLate: true}, "a value that was refused changed the world"},
 	} {
 		t.Run(tc.check+" finds "+tc.faults.String(), func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestWrongCases(t *testing.T) {
 				_ *Case) {
 				s.Definition.Handler = struct{ provider.Handler }{s.Definition.Handler}
 			},
-			"declaration", "the type says that its handler has batch, and it has not"},
+			"declaration", "Features of the type lists batch, and the handler does not implement it"},
 		{"a target that assigns identities and cannot be asked",
 			func(s *Subject,
 				_ *Case) {
@@ -202,7 +202,7 @@ func TestWrongCases(t *testing.T) {
 			"declaration", "Unfit of the case names weight, which is not declared"},
 		{"what is left out without a reason",
 			func(_ *Subject, c *Case) { c.Unfit = map[string]string{"tags": ""} },
-			"declaration", "Unfit of the case does not say why it names tags"},
+			"declaration", "Unfit of the case names tags without a reason"},
 		{"what can be changed as fixed",
 			func(_ *Subject, c *Case) { c.InitOnly = map[string]any{"size": int64(2)} },
 			"declaration", "InitOnly of the case names size, which is not init_only"},
@@ -237,7 +237,7 @@ func TestWrongCases(t *testing.T) {
 		s.New = func(string, *Host) (Case, error) { return Case{}, errors.New("no place") }
 		found := Verify(t.Context(), s, func() (string, error) { return t.TempDir(), nil })
 		if len(found) != 1 || found[0].Err.Error() != "New of the Subject: no place" ||
-			!strings.Contains(found[0].Fix, "what New of the Subject returns") {
+			!strings.Contains(found[0].Fix, "the Case that New of the Subject returns") {
 			t.Fatalf("%+v", found)
 		}
 	})

@@ -35,7 +35,7 @@ func (e *env) replace(
 		if len(old.Attributes) == 0 {
 			return provider.Result{},
 				advise("report the identity that the target has chosen, as a read_only attribute",
-					"nothing that is only reported tells the old thing from the new one")
+					"no read_only attribute distinguishes the old object from the new one")
 		}
 	}
 	steps := []provider.BatchChange{{Change: diff.Purged, Resource: r, Observed: old},

@@ -129,9 +129,9 @@ func TestReplacedAndWritten(t *testing.T) {
 		change                func(r *rigid)
 	}{
 		{"a delete that leaves what is to be replaced", "replaced", "another zone",
-			"Delete remove the one that was observed", func(r *rigid) { r.keepsZone = true }},
+			"delete only the observed object", func(r *rigid) { r.keepsZone = true }},
 		{"a key that is reported", "create", "key was reported, and is write_only",
-			"leave what is write_only out", func(r *rigid) { r.tellsKey = true }},
+			"omit write_only attributes", func(r *rigid) { r.tellsKey = true }},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			says, fix := only(t.Context(), t, rigidSubject(tc.change), tc.check)

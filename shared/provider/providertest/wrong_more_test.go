@@ -13,7 +13,7 @@ import (
 func wrongLaws() []wrong {
 	return []wrong{
 		{"a form that is another when it is made again, of some texts", "canonical",
-			"the canonical form of", "leave alone what it has made", func(w *twist) {
+			"the canonical form of", "return canonical values unchanged", func(w *twist) {
 				w.form = func(attrs map[string]any) (map[string]any, error) {
 					out := maps.Clone(attrs)
 					if c, ok := out["colour"].(string); ok {
@@ -62,7 +62,7 @@ func wrongLaws() []wrong {
 			}
 		}},
 		{"a list of what a read denies", "list", "when it is read it is not there",
-			"the same question", func(w *twist) {
+			"the same query", func(w *twist) {
 				w.list = func(ctx *provider.Context, found func(provider.Found) error) error {
 					if err := found(provider.Found{Attributes: map[string]any{"name": "thrown away",
 						"size": int64(1)}}); err != nil {

@@ -103,7 +103,7 @@ func wrongValues() []wrong {
 				}
 			}},
 		{"what is wanted in place of what is there", "edges", "tags is compared, and none of",
-			"report what is there, whatever is wanted", func(w *twist) {
+			"return the observed values from Read", func(w *twist) {
 				w.read = func(ctx *provider.Context,
 					req provider.ReadRequest) (provider.Observation,
 					error) {
@@ -156,7 +156,7 @@ func wrongSteps() []wrong {
 				}
 			}},
 		{"a delete of all that begins alike", "neighbours", "after it was purged, test::Box[",
-			"address exactly the thing", func(w *twist) {
+			"address exactly the named object", func(w *twist) {
 				w.remove = func(_ *provider.Context, req provider.DeleteRequest) (provider.Result,
 					error) {
 					w.mu.Lock()
@@ -205,7 +205,7 @@ func wrongSteps() []wrong {
 				}
 			}},
 		{"a noop that does what it is told of", "noop",
-			"a noop of a updated resource changed the world", "only ask", func(w *twist) {
+			"a noop of a updated resource changed the world", "only queries", func(w *twist) {
 				w.noop = func(ctx *provider.Context, planned provider.BatchChange) error {
 					if len(planned.Changes) == 0 {
 						return nil
@@ -323,12 +323,12 @@ func wrongWords() []wrong {
 					return out
 				}
 			}},
-		{"a change that every Read reports", "create", "says that size was changed",
+		{"a change that every Read reports", "create", "reports by Changed that size was changed",
 			"never in Read", onRead(func(ctx *provider.Context, r provider.Resource) {
 				ctx.Changed("size", nil, r.Attributes["size"])
 			})},
 		{"a SetChange in every Read", "create",
-			"a second apply, which has nothing to do, says through SetChange that it was updated",
+			"a second apply, which has nothing to do, reports updated by SetChange",
 			"never in Read", onRead(func(ctx *provider.Context, _ provider.Resource) {
 				ctx.SetChange(diff.Updated)
 			})},
@@ -367,7 +367,7 @@ func wrongCutOff() []wrong {
 		}
 	}
 	return []wrong{
-		{"a create without an error", "canceled", "says that it went well", "return every error",
+		{"a create without an error", "canceled", "it returns no error", "return every error",
 			func(w *twist) {
 				w.create = func(ctx *provider.Context, req provider.CreateRequest) (provider.Result,
 					error) {
@@ -378,7 +378,7 @@ func wrongCutOff() []wrong {
 				}
 			}},
 		{"a delete without an error", "canceled",
-			"Delete: after it was cut off it says that it went well, and it still would be purged",
+			"Delete: after it was cut off it returns no error, and the resource would still be purged",
 			"return every error", func(w *twist) {
 				w.remove = func(ctx *provider.Context, req provider.DeleteRequest) (provider.Result,
 					error) {
@@ -389,7 +389,7 @@ func wrongCutOff() []wrong {
 				}
 			}},
 		{"an error that is swallowed", "interrupted",
-			"when it is stopped it says that it went well", "return every error", func(w *twist) {
+			"when it is stopped it returns no error", "return every error", func(w *twist) {
 				w.create = func(ctx *provider.Context, req provider.CreateRequest) (provider.Result,
 					error) {
 					if out, err := w.shelf.Create(ctx, req); !errors.Is(err, ErrStopped) {
@@ -399,7 +399,7 @@ func wrongCutOff() []wrong {
 				}
 			}},
 		{"an error that blames the document", "interrupted", "fails as needs_change",
-			"keep their class", wrapped(provider.NeedsChange)},
+			"keep the class", wrapped(provider.NeedsChange)},
 		{"an error that gives up", "interrupted", "fails as terminal", "",
 			wrapped(provider.Terminal)},
 		{"answers of a batch in another order", "batch", "was answered as done",
