@@ -61,7 +61,7 @@ func (t *target) update() (out provider.Result, err error) {
 		}
 	}
 	return out, provider.Errorf(provider.Retryable,
-		"s3://%s/%s was changed by someone else at the same time", t.bucket, t.key)
+		"s3://%s/%s was changed by another writer at the same time", t.bucket, t.key)
 }
 
 // met reports whether an error means that a conditional write conflicted with another write.

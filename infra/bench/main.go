@@ -27,8 +27,8 @@ func main() {
 	puppet := flag.Bool("puppet", false, "also Puppet, which must be installed")
 	ssh := flag.Bool("ssh", false,
 		"also a tenth of the files over ssh, to the server of OpenSSH, which must be installed")
-	across := flag.Bool("across", false, "only what goes through many agents")
-	editor := flag.Bool("editor", false, "only what an editor asks")
+	across := flag.Bool("across", false, "only chains of changes across agents")
+	editor := flag.Bool("editor", false, "only requests of an editor")
 	language := flag.Bool("models", false,
 		"only models, beside the reference compiler, which is installed in the cache of the user "+
 			"with python"+referencePython)

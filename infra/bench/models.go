@@ -156,7 +156,7 @@ func (m *models) there(text, template string) (float64, error) {
 		}
 		var took struct{ Load, Compile float64 }
 		if err := json.Unmarshal(out, &took); err != nil {
-			return 0, fmt.Errorf("the reference compiler said %q: %w", out, err)
+			return 0, fmt.Errorf("the reference compiler printed %q: %w", out, err)
 		}
 		least = min(least, took.Load+took.Compile)
 	}

@@ -128,7 +128,7 @@ func (p *pythonModels) resources() error {
 	const goal = 1.0
 	fmt.Printf("%-52s %8.3f %10.3f %7.3f %6.3f\n%-52s %8.3f %10.3f %7.3f\n",
 		"1,000 fs::File compiled, whole", whole, many.Whole, whole/many.Whole, goal,
-		"the same, without what one takes", work, beside, work/beside)
+		"the same, without the time of one", work, beside, work/beside)
 	return err
 }
 
@@ -172,7 +172,7 @@ func (p *pythonModels) reference(text string) (least spent, err error) {
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 		var took spent
 		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &took); err != nil {
-			return least, fmt.Errorf("the reference said %q: %w", out, err)
+			return least, fmt.Errorf("the reference printed %q: %w", out, err)
 		}
 		if i == 0 || took.Work < least.Work {
 			least = took

@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, env func(string) string, out io.Wri
 		"output DeadLetters of the stack")
 	flags.StringVar(&t.Endpoint, "endpoint", env("SOUTHBOUND_ENDPOINT"),
 		"of an emulator; empty: AWS")
-	yes := flags.Bool("yes", false, "remove; without it what there is is only shown")
+	yes := flags.Bool("yes", false, "remove the listed objects; without it, only list them")
 	if err := flags.Parse(args); err != nil {
 		return fault.Wrap(fault.Usage, "read flags", err)
 	}

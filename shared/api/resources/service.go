@@ -101,7 +101,7 @@ func (s *Service) forgetMatching(
 	gone, err := s.Env.Engine.ForgetLeft(ctx, env, ids)
 	if err == nil && len(gone) == 0 {
 		err = fault.New(fault.NotFound, "forget", "nothing that matches %s has left the model",
-			strings.Join(terms, " ")).WithHint("`southbound resources status=orphaned` lists what has")
+			strings.Join(terms, " ")).WithHint("`southbound resources status=orphaned` lists orphans")
 	}
 	return gone, err
 }

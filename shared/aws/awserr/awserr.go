@@ -91,7 +91,7 @@ func byCode(codes map[fault.Kind][]string) map[string]fault.Kind {
 
 // hints are for the operator who has to act.
 var hints = map[fault.Kind]string{
-	fault.Denied: "check which credentials are in use and what their policy allows",
+	fault.Denied: "check which credentials are in use and which actions their policy allows",
 	fault.Full:   "a quota of the account is exhausted; request an increase, or remove unused resources",
 }
 

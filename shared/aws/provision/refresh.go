@@ -40,7 +40,7 @@ func (p *Provisioner) Refresh(ctx context.Context) (changed int, err error) {
 	now, want := p.Clock.Now(), hex.EncodeToString(sum[:])
 	records, err := p.State.Jobs(ctx, "", refreshed, now)
 	if err != nil {
-		return 0, fault.Wrap(fault.Unknown, "read what attributes queues have", err)
+		return 0, fault.Wrap(fault.Unknown, "read the recorded attributes of queues", err)
 	}
 	record := state.Job{ID: refreshed}
 	if i := slices.IndexFunc(records, func(j state.Job) bool { return j.ID == refreshed }); i >= 0 {
@@ -55,7 +55,7 @@ func (p *Provisioner) Refresh(ctx context.Context) (changed int, err error) {
 		record.Body, record.Expires = []byte(want), now.Add(refreshedKept)
 		_, err = p.State.PutJob(ctx, "", record, now)
 		if err != nil && !fault.Is(err, fault.Conflict) { // Conflict: another process does the same
-			return changed, fault.Wrap(fault.Unknown, "record what attributes queues have", err)
+			return changed, fault.Wrap(fault.Unknown, "record the attributes of queues", err)
 		}
 	}
 	p.mu.Lock()

@@ -64,7 +64,7 @@ func (s *Stacks) made(ctx context.Context, id string) (map[string]string, error)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, awserr.Fault("read what the deleted stack had", err)
+			return nil, awserr.Fault("read the resources of the deleted stack", err)
 		}
 		for i := range page.StackEvents { // newest first
 			e := &page.StackEvents[i]
@@ -75,7 +75,7 @@ func (s *Stacks) made(ctx context.Context, id string) (map[string]string, error)
 		}
 	}
 	if out["Table"] == "" || out["Bucket"] == "" || out["DeadLetters"] == "" {
-		return nil, fault.New(fault.Foreign, "read what the deleted stack had",
+		return nil, fault.New(fault.Foreign, "read the resources of the deleted stack",
 			"%s had no table, no bucket or no queue for dead letters: it is not one of "+
 				"Southbound's", id)
 	}

@@ -157,7 +157,7 @@ func (c *ResourceCommands) seen(seen, desired any, want string) {
 	switch text := c.Style("").Value(seen); {
 	case exact.Value(seen) == exact.Value(desired):
 	case text == want:
-		c.Printf("    last seen: differs after what is shown here; --full shows more\n")
+		c.Printf("    last seen: differs after the shown part; --full shows more\n")
 	default:
 		c.Printf("    last seen: %s\n", text)
 		if kept, size, cut := run.Cut(seen); cut && c.Full {

@@ -159,7 +159,7 @@ func (r *Report) problems(d *document) {
 	if len(r.Failures) == 0 {
 		return
 	}
-	d.add("\n| where | what |\n|---|---|\n")
+	d.add("\n| place | problem |\n|---|---|\n")
 	for _, f := range r.findings() {
 		if f.Resource != "" && f.Check != "document" {
 			continue // shown in another table

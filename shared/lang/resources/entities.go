@@ -22,19 +22,19 @@ const (
 
 // base is the model file of Namespace.
 const base = `"""
-What is deployed: agents, and what all resources have. The types of resources stand in namespaces
-of their own, such as southbound::fs.
+Agents, and the attributes that all resources share. The types of resources are in namespaces of
+their own, such as southbound::fs.
 """
 import std
 
 entity Agent:
     """
-    Where resources are, and how that is reached.
+    A target of resources, and the transport that reaches it.
 
     :attr name: its name, one in a model
     :attr transport: how it is reached: local, ssh, ...
-    :attr lanes: how many of its resources may be worked on at once
-    :attr options: what the transport needs, such as host and user of ssh
+    :attr lanes: how many of its resources are deployed concurrently
+    :attr options: the options of the transport, such as host and user of ssh
     """
     string name
     string transport = "local"
@@ -48,14 +48,14 @@ implement Agent using std::none
 
 entity Resource extends std::Resource:
     """
-    What all resources have.
+    The attributes that all resources share.
 
     :attr purged: whether it must not exist
     :attr purge_on_delete: whether it is removed once it leaves the model
     :attr prevent_destroy: whether it is never removed
     :attr report_only: whether it is compared and never changed
-    :attr send_event: whether what requires it directly is told when it changes
-    :attr receive_events: whether it acts on what it is told
+    :attr send_event: whether a change notifies the resources that require it directly
+    :attr receive_events: whether it acts on notifications of its dependencies
     :attr managed: whether it is exported
     """
     bool purged = false
@@ -182,7 +182,7 @@ func about(a *schema.CompiledAttribute) string {
 	out += a.DataType.String()
 	if a.Default != nil && !a.Sensitive {
 		if text, err := json.Marshal(a.Default); err == nil {
-			out += ", " + string(text) + " unless said"
+			out += ", " + string(text) + " by default"
 		}
 	}
 	return quoted(out)

@@ -55,8 +55,8 @@ func declared() []options.Option {
 			Description: "the name that the server's certificate has to have, if it is not that " +
 				"of the URL"},
 		{Name: "insecure", Type: "Boolean", Default: false,
-			Description: "true: take any certificate, and send credentials without TLS. Anyone " +
-				"on the way can read and change everything"},
+			Description: "true: accept any certificate, and send credentials without TLS. Every " +
+				"host on the path can read and change all traffic"},
 		{Name: "timeout", Type: "Integer[1, 600]", Default: int64(30),
 			Description: "seconds for one request with its answer"},
 		{Name: "retry", Type: "Integer[0, 30]", Default: int64(30),

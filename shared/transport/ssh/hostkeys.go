@@ -41,9 +41,9 @@ func (h *hop) hostKeyCheck() (*hostKeys, error) {
 				}
 			}
 			return refuse(
-				"someone may stand between; compare with `ssh-keygen -lf "+
-					"/etc/ssh/ssh_host_ed25519_key.pub` there, and correct host_key only when "+
-					"that is it",
+				"compare the key with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the "+
+					"machine, and correct host_key only if they are equal: an attacker may "+
+					"intercept the connection",
 				"the machine shows another key than host_key: %s %s", key.Type(),
 				ssh.FingerprintSHA256(key))
 		}
@@ -96,10 +96,10 @@ func (h *hop) hostKeyCheck() (*hostKeys, error) {
 		case errors.As(err, &unknown) && len(unknown.Want) > 0:
 			return refuse(
 				fmt.Sprintf(
-					"someone may stand between; ask who runs the machine whether it has a new "+
-						"key, and only then correct line %d of %s", unknown.Want[0].Line,
+					"ask the administrator of the machine for its key, and correct line %d of %s "+
+						"only if it is new: an attacker may intercept the connection", unknown.Want[0].Line,
 					unknown.Want[0].Filename),
-				"the machine shows another key than is known of it: %s", shown)
+				"the machine shows another key than the known one: %s", shown)
 		}
 		return refuse(
 			fmt.Sprintf("compare it with the key on the machine, then add it to %s, or as host_key",

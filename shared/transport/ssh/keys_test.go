@@ -174,7 +174,7 @@ func TestKnownHosts(t *testing.T) {
 		{"a key that was revoked, though known", valid,
 			at + " " + s.Host.Public + "\n@revoked * " + s.Host.Public + "\n", "revokes"},
 		{"a hashed name of another key", valid, hashed(at + " " + other.Public + "\n"),
-			"another key than is known"},
+			"another key than the known one"},
 		{"the name without the port", valid, "127.0.0.1 " + s.Host.Public + "\n", ""},
 		{"nobody", valid, "other " + s.Host.Public + "\n", "is not known"},
 	} {

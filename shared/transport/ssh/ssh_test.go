@@ -146,10 +146,10 @@ func TestRefused(t *testing.T) {
 		text    string // in the error or its hint
 	}{
 		{"another host key than the pinned one", s.Options("host_key", other.Public), fault.Denied,
-			provider.Terminal, "someone may stand between"},
+			provider.Terminal, "an attacker may intercept"},
 		{"another host key than the known one",
 			s.Options("host_key", nil, "known_hosts", known("changed", at+other.Public+"\n")),
-			fault.Denied, provider.Terminal, "another key than is known"},
+			fault.Denied, provider.Terminal, "another key than the known one"},
 		{"a host key that is not known",
 			s.Options("host_key", nil, "known_hosts", known("empty", "")), fault.Denied,
 			provider.Terminal, "is not known"},

@@ -162,7 +162,7 @@ func (r *Reader) Bad(name, hint, format string, args ...any) {
 
 // Literal adds the problem that a secret is written in the document.
 func (r *Reader) Literal(name, hint string) {
-	r.add(name, hint, fmt.Sprintf("the value of %s stands in the document, where anyone can read it",
+	r.add(name, hint, fmt.Sprintf("the document contains the value of %s in plain text",
 		name), true)
 }
 

@@ -55,12 +55,12 @@ func TestRead(t *testing.T) {
 		{"a secret that is too short is not shown", m{"host": "a", "password": "xy"},
 			"password: the value of password is not valid; it is a word", "password"},
 		{"a literal secret is a problem of documents alone", m{"host": "a", "password": "wxyz"},
-			"password: the value of password stands in the document", ""},
+			"password: the document contains the value of password", ""},
 		{"a reference is known later, and then has to be", m{"host": "a", "password": secret}, "",
 			"no meaning there"},
 		{"an error does not hide behind a literal secret",
-			m{"host": "a", "password": "wxyz", "port": secret}, "password: the value of password stands",
-			"no meaning there"},
+			m{"host": "a", "password": "wxyz", "port": secret},
+			"password: the document contains the value of password", "no meaning there"},
 		{"a file", m{"host": resource.File{Hash: "x"}}, "host: uploaded files have no meaning",
 			"uploaded files"},
 		{"not what holds options", m{"host": "a", "via": "b"}, "via: the value of via is not valid",
@@ -93,7 +93,7 @@ func TestPlace(t *testing.T) {
 		t.Errorf("%v %v", p.Value("password"), p.Value("port"))
 	}
 	got := r.Problems()
-	for i, want := range []string{"where anyone can read it",
+	for i, want := range []string{"in plain text",
 		`on the way: the transport tin has no option "port"`, "on the way: it needs a host"} {
 		if len(got) != 3 || got[i].Attribute != "via" || !strings.HasSuffix(got[i].Message, want) {
 			t.Fatalf("%+v, want %q", got, want)

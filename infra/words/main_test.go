@@ -1,0 +1,41 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestFile pins which words of a file are reported.
+func TestFile(t *testing.T) {
+	for _, c := range []struct {
+		name, path, src string
+		want            int
+	}{
+		{"comment", "a.go", "package a // nobody\n", 1},
+		{"message", "a.go", `package a; const m = "it was changed by someone"`, 1},
+		{"message in parts", "a.go", `package a; const m = "it was " + "changed by whoever came"`, 1},
+		{"plain message", "a.go", `package a; const m = "another writer changed it"`, 0},
+		{"longer word", "a.go", `package a; const m = "the wanewd is a name"`, 0},
+		{"name", "a.go", `package a; const m = "user nobody"`, 0},
+		{"raw string", "a.go", "package a; const m = `nobody is a user`", 0},
+		{"quotation", "a.go", `package a; const m = "the column told is set"`, 0},
+		{"simulator", "shared/internal/simtest/a.go", `package a; const m = "nobody has done it"`, 0},
+		{"comment of a simulator", "shared/internal/simtest/a.go", "package a // nobody\n", 1},
+		{"test data", "infra/testdata/a.go", `package a; const m = "nobody has done it"`, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got checker
+			if err := got.file(c.path, c.src); err != nil || len(got.found) != c.want {
+				t.Errorf("%d expected, %v, %v", c.want, got.found, err)
+			}
+		})
+	}
+	var c checker
+	err := c.file("a.go", "// Package a says what it is.\npackage a\n")
+	if err != nil || c.words != 6 || c.rares != 2 {
+		t.Errorf("%d of %d, %v", c.rares, c.words, err)
+	}
+	if err := c.file("a.go", "package"); err == nil || !strings.Contains(err.Error(), "a.go") {
+		t.Errorf("%v", err)
+	}
+}
