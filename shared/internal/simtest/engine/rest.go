@@ -428,14 +428,14 @@ func checkThing(r *run, row *state.Row, t *thing) {
 }
 
 // keepsBack reports whether dependants receive a change of a resource only after its next success.
-// This is the case if a user has to decide, or if its last run was unsuccessful and its row records
-// a possible change.
+// This is the case if a user has to decide, or if its row records a possible change, and its last run
+// was unsuccessful or it may not run, since something is undefined.
 func keepsBack(r *run, id resource.ID) bool {
 	row := r.state.read(env).rows[id]
 	return row != nil &&
 		(row.Block() == state.NeedsPerson || row.PossiblyChanged &&
 			(row.LastRun == state.RunFailed || row.LastRun == state.RunSkipped ||
-				row.Comparison() == state.NonCompliant))
+				row.Comparison() == state.NonCompliant || row.Lacking()))
 }
 
 // fits reports whether an object is as intended. Parts without a desired value are not compared.

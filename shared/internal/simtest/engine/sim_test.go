@@ -116,7 +116,8 @@ func TestOnceInFocus(t *testing.T) {
 		"a deploy may make a path lead somewhere, and a parameter is beside it":        {"facts", 1401515},
 		"a resource returns during its purge, leaves again, and its dependant reloads": {"failures", 2003433},
 		"a block ends of what is scheduled and waits for a decision":                   {"hosts", 2004109},
-		"a state is imported of what is purged in a lane that its agent had before":    {"outputs", 3000870},
+		"a resource is purged while it is replaced, and its removal waits for a value": {"hosts", 9101303},
+		"a state is imported while the worker of the agent may purge it":               {"outputs", 3000870},
 	} {
 		t.Run(why, func(t *testing.T) { holds(t, DrawFor(in.seed, FocusOf(in.focus))) })
 	}
