@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -60,5 +61,53 @@ func TestLanes(t *testing.T) {
 	}
 	if leases, err := r.home.Leases(t.Context(), "e"); err != nil || len(leases) != 2 {
 		t.Errorf("%d leases, want those of the agent and of planners: %v", len(leases), err)
+	}
+}
+
+// TestLanesBesidePlans pins that the lanes of a worker stand new versions, other numbers of lanes and
+// pauses while they run.
+func TestLanesBesidePlans(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	described := func(lanes int, value string) deploy.Export {
+		m := &model.Model{Agents: []resource.Agent{{Name: "a", Transport: "local", Lanes: lanes}}}
+		for i := range 60 {
+			of := res(fmt.Sprint("x", i))
+			if i >= 20 {
+				of = res(fmt.Sprintf("x%d<x%d", i, i%20))
+			}
+			of.Attributes["value"] = value
+			m.Resources = append(m.Resources, of)
+		}
+		return deploy.Export{Model: m}
+	}
+	r.export(described(4, "first"))
+	ended := make(chan error)
+	go func() {
+		for range 200 {
+			out, err := r.e.RunLane(t.Context(), "e", "a/0", r.clock.Now().Add(time.Hour))
+			if err != nil || out.Ran == 0 && !out.Paused && !out.Busy {
+				ended <- err
+				return
+			}
+		}
+		ended <- nil
+	}()
+	for i := range 6 {
+		r.export(described(1+i%4, fmt.Sprint("value", i)))
+		for _, paused := range []bool{true, false} {
+			if err := r.e.Pause(t.Context(), "e", paused, "a"); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	r.drain()
+	for i := range 60 {
+		if row := r.row(fmt.Sprint("x", i)); !row.AsWanted() || r.w.things[fmt.Sprint("x", i)] != "value5" {
+			t.Errorf("x%d: %s %s, %q", i, row.Status(), row.Why(), r.w.things[fmt.Sprint("x", i)])
+		}
 	}
 }

@@ -118,32 +118,32 @@ func (w claiming) next(ctx context.Context) (claims []*claim, ends bool, err err
 		return nil, true, nil
 	}
 	if w.sched.Halted || w.agent.Paused {
-		w.paused = true
+		w.setPaused(true)
 		return nil, true, nil
 	}
-	started, err := w.begin(ctx, claims)
+	done, err := w.begin(ctx, claims)
 	switch {
 	case err != nil:
 		return nil, false, err
-	case started:
+	case done.Started:
 		return claims, false, nil
-	case w.paused:
+	case done.Paused:
 		return nil, true, nil
 	}
 	return nil, false, w.reload(ctx)
 }
 
 // begin claims a batch and prolongs the lease for as long as the batch may take. It does so before
-// any row of it runs, so that after a crash the lease shows which rows may have run. It returns
-// false if the claim is refused, because the agent was paused or the schedule changed.
-func (w claiming) begin(ctx context.Context, batch []*claim) (bool, error) {
+// any row of it runs, so that after a crash the lease shows which rows may have run. The claim is
+// refused if the agent was paused or the schedule changed.
+func (w claiming) begin(ctx context.Context, batch []*claim) (state.Committed, error) {
 	var c state.Commit
 	w.with(&c, batch)
 	done, err := w.commit(ctx, c)
 	if done.Started {
 		w.started(batch, c.Next)
 	}
-	return done.Started, err
+	return done, err
 }
 
 // started records that a claim of a batch was accepted.

@@ -78,6 +78,20 @@ func (l *holding) commit(ctx context.Context, c state.Commit) (state.Committed, 
 	return done, fault.Wrap(fault.Unknown, "write results of lane "+l.key, err)
 }
 
+// setPaused records whether the agent is paused or the environment halted.
+func (l *holding) setPaused(paused bool) {
+	l.writes.Lock()
+	defer l.writes.Unlock()
+	l.paused = paused
+}
+
+// isPaused reports whether the agent is paused or the environment halted, as of the last commit.
+func (l *holding) isPaused() bool {
+	l.writes.Lock()
+	defer l.writes.Unlock()
+	return l.paused
+}
+
 // until returns the end of the lease.
 func (l *holding) until() time.Time {
 	l.writes.Lock()

@@ -89,7 +89,7 @@ func Run(ctx context.Context, c Config, env, lane string, until time.Time) (Outc
 // outcome returns the outcome of the run.
 func (w *worker) outcome() Outcome {
 	out := w.out
-	out.Paused, out.Next = w.paused, w.next
+	out.Paused, out.Next = w.isPaused(), w.next
 	return out
 }
 
@@ -122,7 +122,7 @@ func (w *worker) serve(ctx context.Context) error {
 // checks again.
 func (w *worker) mayHaveMissed(ctx context.Context) bool {
 	o := &w.out
-	return o.Waits && !o.Busy && !o.More && !w.paused && !w.fenced && w.unrecorded == 0 &&
+	return o.Waits && !o.Busy && !o.More && !w.isPaused() && !w.fenced && w.unrecorded == 0 &&
 		ctx.Err() == nil && w.Clock.Now().Before(w.until)
 }
 
