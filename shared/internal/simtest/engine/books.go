@@ -68,7 +68,8 @@ type departures struct {
 	kept  map[resource.ID][]string
 	split map[resource.ID]bool // objects with two states
 	// the last task that claimed a thing, or changed its kept state by hand
-	claimer map[resource.ID]*taskBooks
+	claimer map[resource.ID]claimer
+	claims  int // number of claims so far
 	// resources whose state a person has removed
 	unkept map[resource.ID]bool
 	// the former dependants of a resource that left the model
@@ -81,6 +82,12 @@ type departures struct {
 	purged map[resource.ID]bool
 	// resources that were in another lane, where a run may end between the read and the claim
 	moved map[resource.ID]bool
+}
+
+// claimer is a task that claims things, with the number of its claim.
+type claimer struct {
+	by    *taskBooks
+	claim int
 }
 
 // owed is a pending reload because of a change of a requirement.
@@ -120,6 +127,7 @@ type taskBooks struct {
 	leases   map[string]int64 // fences, by key
 	export   *exportBook
 	orphaned bool                      // left behind
+	leftBy   claimer                   // worker whose call was left behind, at that time
 	saw      map[resource.ID]state.Row // rows read by id that other tasks may change
 	notices  int
 }
@@ -259,7 +267,7 @@ func newBooks() *books {
 		departures: departures{
 			forgotten: map[resource.ID]bool{}, kept: map[resource.ID][]string{},
 			split: map[resource.ID]bool{}, moved: map[resource.ID]bool{},
-			claimer: map[resource.ID]*taskBooks{}, unkept: map[resource.ID]bool{},
+			claimer: map[resource.ID]claimer{}, unkept: map[resource.ID]bool{},
 			purged:   map[resource.ID]bool{},
 			removing: map[resource.ID]map[resource.ID]bool{},
 			went:     map[resource.ID]map[resource.ID]bool{},
@@ -297,11 +305,12 @@ func (b *taskBooks) another() *taskBooks {
 	return o
 }
 
-// orphan returns books for an abandoned call, whose effects are not attributed to any task.
-func (*taskBooks) orphan() *taskBooks {
-	b := newTaskBooks()
-	b.orphaned = true
-	return b
+// orphan returns books for an abandoned call, whose effects are not attributed to any task; claims is
+// the number of claims so far.
+func (b *taskBooks) orphan(claims int) *taskBooks {
+	o := newTaskBooks()
+	o.orphaned, o.leftBy = true, claimer{b.worker, claims}
+	return o
 }
 
 // gone records the removal of a resource that left the model. From the next release on, no resource

@@ -24,8 +24,9 @@ func checkClaim(r *run, t *task, c *state.Commit) {
 	checkOnlyHere(r, t, e, c)
 	checkMoves(r, t, e, c)
 	checkConnected(r, t, e, c)
+	b.claims++
 	for _, id := range c.Next {
-		b.claimer[thingOf(id)] = t.books.worker
+		b.claimer[thingOf(id)] = claimer{t.books.worker, b.claims}
 	}
 	if len(c.Rows) > 0 {
 		return // part of an earlier claim

@@ -227,7 +227,10 @@ func checkKeeps(r *run, t *task, c *state.Commit, b before) {
 // it, and no person has changed the state: a late holder of a lease must not replace a newer state. A
 // resource that was forgotten and created again does not know of a run that was under way.
 func checkClaimer(r *run, t *task, id resource.ID) {
-	if b := r.books; !t.books.repairs && b.claimer[thingOf(id)] != t.books.worker && !b.split[thingOf(id)] &&
+	b, last := r.books, r.books.claimer[thingOf(id)]
+	// a worker waits for a state that its abandoned call stores, and claims nothing
+	waited := last.by == t.books.leftBy.by && last.claim <= t.books.leftBy.claim
+	if !t.books.repairs && last.by != t.books.worker && !waited && !b.split[thingOf(id)] &&
 		!b.forgotten[id] {
 		r.violate("kept", "%s keeps a state of %s, which another task has claimed since", t.name, id)
 	}
@@ -235,7 +238,7 @@ func checkClaimer(r *run, t *task, id resource.ID) {
 
 // checkRepaired checks that no live holder of a lane is running a resource.
 func checkRepaired(r *run, t *task, id resource.ID) {
-	r.books.claimer[thingOf(id)] = t.books.worker
+	r.books.claimer[thingOf(id)] = claimer{by: t.books.worker}
 	for key, h := range r.books.leases {
 		l := r.state.read(env).leases[key]
 		if h.by != t.books.worker && !h.freed && !h.proc.dead && r.time().Before(h.until) &&

@@ -105,7 +105,7 @@ func (c *callerPort) answer(t, left *task, limit time.Duration, err *error) erro
 	}
 	t.books.unanswered()
 	left.canceled = true
-	left.books = left.books.orphan()
+	left.books = left.books.orphan(c.p.world.books.claims)
 	t.faults++
 	return fault.New(fault.Timeout, "call handler", "it took more than %s", limit)
 }

@@ -117,6 +117,7 @@ func TestOnceInFocus(t *testing.T) {
 		"a resource returns during its purge, leaves again, and its dependant reloads": {"failures", 2003433},
 		"a block ends of what is scheduled and waits for a decision":                   {"hosts", 2004109},
 		"a resource is purged while it is replaced, and its removal waits for a value": {"hosts", 9101303},
+		"an abandoned call stores a state while the worker waits for it":               {"labels", 2000305},
 		"a state is imported while the worker of the agent may purge it":               {"outputs", 3000870},
 	} {
 		t.Run(why, func(t *testing.T) { holds(t, DrawFor(in.seed, FocusOf(in.focus))) })
