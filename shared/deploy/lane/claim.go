@@ -193,7 +193,7 @@ func (r *recording) ahead(of *state.Commit) []*claim {
 	}
 	next := r.pick(now, r.claimSize, crew{r.worker}.share())
 	if slices.ContainsFunc(next, func(c *claim) bool { return len(c.row.LeftLanes()) > 0 }) {
-		r.putBack(next)
+		crew{r.worker}.release(next)
 		return nil
 	}
 	return next

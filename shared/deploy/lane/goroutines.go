@@ -173,6 +173,23 @@ func (l *lanes) settle(claims []*claim) {
 	}
 }
 
+// release returns claims that do not run now to the queue.
+func (w crew) release(claims []*claim) {
+	w.settle(claims)
+	for _, c := range claims {
+		switch {
+		case c.node >= 0:
+			if w.frontier.ready(c.node) {
+				w.push(c.node)
+			}
+		case c.plan == 0 || c.plan == w.sched.PlanSeq:
+			w.loose = append(w.loose, c.row)
+		default: // it was claimed in an earlier schedule, and may have left the model
+			w.stale.mark()
+		}
+	}
+}
+
 // findOpen finds the nodes of the open claims in the part of the graph that was read.
 func (l *lanes) findOpen(g *version.Graph) {
 	for id, c := range l.open {
@@ -193,7 +210,7 @@ func (w crew) waitBeside(ctx context.Context) (bool, error) {
 	w.Unlock()
 	began := w.Clock.Now()
 	ids, notified := w.Await(waits, w.env, w.lane, lookEvery)
-	if rest := lookEvery - w.Clock.Now().Sub(began); !notified && rest > 0 {
+	if rest := lookEvery - w.Clock.Now().Sub(began); !notified && rest > 0 && waits.Err() == nil {
 		_ = w.Clock.Sleep(waits, rest) // a home may not wait for one agent only
 	}
 	w.Lock()

@@ -28,7 +28,7 @@ func (q *queue) push(n int32) {
 		return
 	}
 	if q.skips(r) || q.stored.Held(r) || q.isOpen(r.ID) {
-		return // see skipInWave, unheld and putBack
+		return // see skipInWave, unheld and release
 	}
 	p, t := r.Priority, r.Ticket()
 	if r.Ticket() == 0 {
@@ -69,17 +69,6 @@ func (q *queue) pick(now time.Time, size, share int) []*claim {
 		}
 	}
 	return batch
-}
-
-// putBack returns claims that do not run now to the queue.
-func (q *queue) putBack(claims []*claim) {
-	for _, c := range claims {
-		if c.node < 0 {
-			q.loose = append(q.loose, c.row)
-		} else if q.frontier.ready(c.node) {
-			q.push(c.node)
-		}
-	}
 }
 
 // follow appends the rows of this lane that wait only for rows of the batch up to and including

@@ -114,7 +114,7 @@ func (r *recording) record(ctx context.Context) error {
 		claiming{r.worker}.started(next, c.Next)
 		r.begun = next
 	} else {
-		r.putBack(next) // the schedule has changed, or the agent is paused
+		crew{r.worker}.release(next) // the schedule has changed, or the agent is paused
 	}
 	r.noteCleared(committed.Conflicts)
 	conflicts := committed.Conflicts

@@ -28,13 +28,8 @@ func (b *batch) work(ctx context.Context) error {
 	if !cut {
 		b.adapt(b.Clock.Now().Sub(began), len(rest) == 0)
 	}
-	b.settle(rest)
-	b.putBack(rest)
-	for _, c := range b.claims {
-		if c.result == nil {
-			b.settle([]*claim{c}) // it did not run
-		}
-	}
+	b.claims = slices.DeleteFunc(b.claims, func(c *claim) bool { return c.result != nil })
+	crew{b.worker}.release(b.claims)
 	b.out.Ran += len(b.done)
 	err := b.record(ctx)
 	if b.Ran != nil {
@@ -58,8 +53,8 @@ func (b *batch) runAll(ctx context.Context, began time.Time) (rest []*claim, cut
 		}
 		rest = rest[len(group):]
 		if b.laneLimit() > 1 && len(rest) > 0 && b.mayTakeLong(group[0]) {
-			b.settle(rest)
-			b.putBack(rest) // for other lanes
+			crew{b.worker}.release(rest) // for other lanes
+			b.claims = b.claims[:len(b.claims)-len(rest)]
 			crew{b.worker}.startLanes(ctx)
 			rest = nil
 		}
@@ -178,13 +173,10 @@ func (b *batch) finish(c *claim) {
 // startable reports whether a claim of the batch may start: all that it requires has finished, in
 // part within the batch.
 func (b *batch) startable(c *claim) bool {
-	if c.node < 0 {
-		return true
-	}
 	if slices.ContainsFunc(c.waits, func(o *claim) bool {
 		return o.result == nil || o.result.Outcome == state.StatusDeploying
 	}) {
 		return false
 	}
-	return b.frontier.needs[c.node] && int(b.frontier.waiting[c.node]) <= len(c.waits)
+	return c.node < 0 || b.frontier.needs[c.node] && int(b.frontier.waiting[c.node]) <= len(c.waits)
 }

@@ -82,6 +82,10 @@ func Run(ctx context.Context, c Config, env, lane string, until time.Time) (Outc
 		if err != nil || len(missed) == 0 && !unheld {
 			return w.outcome(), err
 		}
+		if !w.Clock.Now().Before(until) {
+			w.out.More = true
+			return w.outcome(), nil
+		}
 		w.lookup.found = append(w.lookup.found, missed...)
 	}
 }
@@ -123,7 +127,7 @@ func (w *worker) serve(ctx context.Context) error {
 func (w *worker) mayHaveMissed(ctx context.Context) bool {
 	o := &w.out
 	return o.Waits && !o.Busy && !o.More && !w.isPaused() && !w.fenced && w.unrecorded == 0 &&
-		ctx.Err() == nil && w.Clock.Now().Before(w.until)
+		ctx.Err() == nil
 }
 
 // worker serves one agent while it holds the agent's lease. Its state is split into embedded values.

@@ -99,6 +99,7 @@ func TestOnceViolated(t *testing.T) {
 	t.Parallel()
 	for why, seed := range map[string]uint64{
 		"a moved row is removed before its last state is stored under the new id (T1)": 450909,
+		"the time of a worker ends while one of its lanes waits beside another (late)": 2100345,
 	} {
 		t.Run(why, func(t *testing.T) { holds(t, Draw(seed)) })
 	}
@@ -118,6 +119,8 @@ func TestOnceInFocus(t *testing.T) {
 		"a block ends of what is scheduled and waits for a decision":                   {"hosts", 2004109},
 		"a resource is purged while it is replaced, and its removal waits for a value": {"hosts", 9101303},
 		"an abandoned call stores a state while the worker waits for it":               {"labels", 2000305},
+		"a lane returns claims that have left the model since":                         {"listed", 5001338},
+		"a lane lists things while the list of another fails":                          {"shelved", 5000339},
 		"a state is imported while the worker of the agent may purge it":               {"outputs", 3000870},
 	} {
 		t.Run(why, func(t *testing.T) { holds(t, DrawFor(in.seed, FocusOf(in.focus))) })
