@@ -2,8 +2,8 @@ package inventory
 
 import "time"
 
-// Texts are what a model said in the compile of an event. Stores keep them apart from the event,
-// because they go after CompileKept and the event stays.
+// Texts are the trace and the output of the compile of an event. Stores keep them apart from the
+// event, because they are removed after CompileKept and the event stays.
 type Texts struct {
 	Seq    int64     `json:"seq"` // of the event
 	At     time.Time `json:"-"`   // of the event
