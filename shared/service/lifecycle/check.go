@@ -26,12 +26,12 @@ func (c *checker) state(name, hint, format string, args ...any) {
 }
 
 func (c *checker) transfer(i int, hint, format string, args ...any) {
-	message := c.Transfers[i].said() + ": " + fmt.Sprintf(format, args...)
+	message := c.Transfers[i].title() + ": " + fmt.Sprintf(format, args...)
 	c.out = append(c.out, Problem{"", i, message, hint})
 }
 
-// said returns the name of a transfer for people.
-func (t *Transfer) said() string { return "the transfer from " + t.Source + " to " + t.Target }
+// title returns the name of a transfer in messages.
+func (t *Transfer) title() string { return "the transfer from " + t.Source + " to " + t.Target }
 
 // Check returns the problems of a machine, in the order of its states and transfers; none if the
 // machine can be used.
