@@ -1,12 +1,14 @@
 package deploy_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
@@ -283,6 +285,63 @@ func TestMoveWhileItRuns(t *testing.T) {
 		!slices.Equal(out.Moves, want) || out.Removed != 0 {
 		t.Errorf("%+v", out)
 	}
+}
+
+// claimsBefore is a State in which a worker of agent a claims a resource before a commit that writes
+// another, and is lost.
+type claimsBefore struct {
+	state.State
+	t            *testing.T
+	clock        state.Clock
+	claims, with resource.ID
+}
+
+func (s *claimsBefore) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
+	if slices.ContainsFunc(c.Rows, func(r state.Row) bool { return r.ID == s.with }) {
+		now, seen := s.clock.Now(), must(s.Env(ctx, env))(s.t)
+		l := must(s.Acquire(ctx, env, "a/0", "lost", now, now.Add(time.Minute)))(s.t)
+		claim := state.Commit{Guard: state.Guard{Key: l.Key, Fence: l.Fence},
+			Next: []resource.ID{s.claims}, SeenPlan: seen.PlanSeq, Until: now.Add(time.Minute)}
+		if done := must(s.State.Commit(ctx, env, claim))(s.t); !done.Started {
+			s.t.Error("the claim was refused")
+		}
+		s.with = ""
+	}
+	return s.State.Commit(ctx, env, c)
+}
+
+// TestMoveFromALostRun moves a thing to an id of another agent after a worker has claimed the former
+// id, and is lost. The run may have changed the thing without a record, so receivers reload. The move
+// waits until the lease ends.
+func TestMoveFromALostRun(t *testing.T) {
+	t.Parallel()
+	r := newLabelRig(t)
+	sender := func(agent string) resource.Resource {
+		out := labelled(agent, "sender", "sender")
+		out.SendEvent = true
+		return out
+	}
+	hearer := func(agent string) resource.Resource {
+		return labelled("c", "hearer", "hearer", sender(agent).ID)
+	}
+	r.export(deploy.Export{Model: modelOf(sender("a"), hearer("a"))})
+	r.drain()
+	r.took()
+	whole, config := r.e, r.e.Config
+	config.State = &claimsBefore{r.home, t, r.clock, sender("a").ID, sender("b").ID}
+	r.e = deploy.New(config)
+	r.export(deploy.Export{Model: modelOf(sender("b"), hearer("b"))})
+	r.e = whole
+	run := func() int {
+		return must(r.e.RunLane(t.Context(), "e", "b/0", r.clock.Now().Add(time.Second/2)))(t).Ran
+	}
+	if n := run(); n != 0 {
+		t.Errorf("%d runs while the lease of the former agent lasts", n)
+	}
+	r.clock.advance(2 * time.Minute)
+	r.drain()
+	r.same("what was done", r.took("create", "update", "delete"))
+	r.same("what was reloaded", r.w.reload, "hearer")
 }
 
 // TestMoveCutShort pins that what is recorded of a moved thing is not lost if the release is cut short

@@ -32,11 +32,6 @@ func (w claiming) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, e
 	if err != nil {
 		return nil, err
 	}
-	if written, err := w.writtenSince(ctx, batch, fates); err != nil {
-		return nil, err
-	} else if written {
-		return nil, w.reload(ctx)
-	}
 	dropped := map[int32]bool{}
 	return slices.DeleteFunc(batch, func(c *claim) bool {
 		f := fates[c.row.ID]
@@ -69,7 +64,7 @@ type claiming struct{ *worker }
 type claim struct {
 	row  *state.Row
 	res  *resource.Resource // the intent of the row, if it was decoded
-	node int32              // -1: not in the graph
+	node int32              // -1: it has left the graph since
 	// 0: ready; n: it waits for a claim of generation n-1 in the same batch
 	generation int
 	waits      []*claim // the claims of its batch that it requires

@@ -130,7 +130,7 @@ func (w crew) runBatches(ctx context.Context) error {
 // startLanes starts more lanes if rows are ready for them.
 func (w crew) startLanes(ctx context.Context) {
 	w.wakeWaiting()
-	for n := len(w.ready) + len(w.loose); n > 0 && w.active < w.laneLimit(); n-- {
+	for n := len(w.ready); n > 0 && w.active < w.laneLimit(); n-- {
 		w.active++
 		w.Go(func() {
 			w.Lock()
@@ -150,7 +150,7 @@ func (l *lanes) wakeWaiting() {
 // share returns how many ready rows a lane takes at most, so that rows are left for idle lanes.
 func (w crew) share() int {
 	idle := max(w.laneLimit()-w.active, 0) + 1
-	return max((len(w.ready)+len(w.loose)+idle-1)/idle, 1)
+	return max((len(w.ready)+idle-1)/idle, 1)
 }
 
 // openIDs returns the ids of the open claims, but for those that are being recorded.
@@ -177,15 +177,9 @@ func (l *lanes) settle(claims []*claim) {
 func (w crew) release(claims []*claim) {
 	w.settle(claims)
 	for _, c := range claims {
-		switch {
-		case c.node >= 0:
-			if w.frontier.ready(c.node) {
-				w.push(c.node)
-			}
-		case c.plan == 0 || c.plan == w.sched.PlanSeq:
-			w.loose = append(w.loose, c.row)
-		default: // it was claimed in an earlier schedule, and may have left the model
-			w.stale.mark()
+		// a claim that was made in an earlier schedule may have left the graph
+		if c.node >= 0 && w.frontier.ready(c.node) {
+			w.push(c.node)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package lane
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -225,26 +224,6 @@ const (
 	commitTime = 5 * time.Second // the time allowed to write a result
 	coverTries = 3
 )
-
-// writtenSince reports whether a moved row of a batch was written after this worker read it. It
-// checks the rows that are not running in another lane: such a run may have ended in between.
-func (l *holding) writtenSince(
-	ctx context.Context, batch []*claim, fates map[resource.ID]fate,
-) (bool, error) {
-	revs := map[resource.ID]int64{}
-	for _, c := range batch {
-		if len(c.row.LeftLanes()) > 0 && !fates[c.row.ID].runs {
-			revs[c.row.ID] = c.row.Rev
-		}
-	}
-	rows, err := l.Rows(ctx, l.env, slices.Sorted(maps.Keys(revs)))
-	for id, rev := range revs {
-		if r := rows[id]; r == nil || r.Rev != rev {
-			return true, err
-		}
-	}
-	return false, err
-}
 
 // fate is the state of runs of a row in the lanes that it was moved from: whether one is under way,
 // and whether one ended without a record.

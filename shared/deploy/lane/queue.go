@@ -14,9 +14,8 @@ type queue struct {
 	schedule
 	part
 	ready readyHeap
-	later []int32      // ready, but with a NotBefore that has not come yet
-	next  time.Time    // when the first of these is due; zero: none is
-	loose []*state.Row // scheduled rows that are not in the graph
+	later []int32   // ready, but with a NotBefore that has not come yet
+	next  time.Time // when the first of these is due; zero: none is
 	// isOpen reports whether a row was claimed, and its result is not recorded yet.
 	isOpen func(id resource.ID) bool
 }
@@ -43,14 +42,9 @@ func (q *queue) push(n int32) {
 func (q *queue) pick(now time.Time, size, share int) []*claim {
 	q.requeue(now)
 	share = min(share, size)
-	batch := make([]*claim, 0, min(share, len(q.ready)+len(q.loose)))
+	batch := make([]*claim, 0, min(share, len(q.ready)))
 	waiting, picked := map[int32][]*claim{}, make([]bool, len(q.rows))
-	for len(batch) < share && (len(q.ready) > 0 || len(q.loose) > 0) {
-		if len(q.loose) > 0 {
-			batch = append(batch, &claim{row: q.loose[0], node: -1})
-			q.loose = q.loose[1:]
-			continue
-		}
+	for len(batch) < share && len(q.ready) > 0 {
 		n := q.ready.pop().node
 		r := q.rows.of(n)
 		if r == nil || picked[n] || !q.frontier.ready(n) || q.isOpen(r.ID) {
@@ -128,9 +122,6 @@ func (q *queue) scheduledOf(typ string) []resource.ID {
 func (q *queue) newestTicket() int64 {
 	newest := int64(0)
 	for _, r := range q.rows.all {
-		newest = max(newest, r.Ticket())
-	}
-	for _, r := range q.loose {
 		newest = max(newest, r.Ticket())
 	}
 	return newest

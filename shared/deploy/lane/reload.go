@@ -100,7 +100,6 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 	own := map[int32]bool{}
 	here := make(map[int32]*state.Row, len(rows))
 	var starts, ends []int32
-	w.loose = nil
 	n := int32(-1)
 	for i := range rows {
 		r := &rows[i]
@@ -108,10 +107,7 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 			n = g.Node(r.ID)
 		}
 		if n < 0 {
-			if r.Ticket() != 0 && !r.Current().NotBefore.After(w.Clock.Now()) && !w.isOpen(r.ID) {
-				w.loose = append(w.loose, r)
-			}
-			continue
+			continue // a release that is under way will write the row
 		}
 		here[n] = r
 		needs := r.Ticket() != 0 || waving && (w.inWave(r) || w.skips(r) && !r.Removing)

@@ -8,7 +8,6 @@ import (
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/step"
-	"southbound/shared/deploy/version"
 	"southbound/shared/diff"
 )
 
@@ -83,7 +82,7 @@ func (b *batch) runAll(ctx context.Context, began time.Time) (rest []*claim, cut
 		if err != nil {
 			return rest, false, err // earlier runs are recorded nevertheless
 		}
-		if decides(b.graph, group, rest) {
+		if decides(group, rest) {
 			return rest, true, nil
 		}
 		if ctx.Err() != nil || b.Clock.Now().Sub(began) >= commitAfter {
@@ -125,14 +124,14 @@ func (b *batch) adapt(took time.Duration, all bool) {
 // the failure, or would run with the former value of the fact. If the intent of a failed run has
 // been replaced since the claim, the failure does not count, and the dependants wait for the new
 // intent.
-func decides(g *version.Graph, group, rest []*claim) bool {
+func decides(group, rest []*claim) bool {
 	for _, c := range group {
-		if c.node < 0 || c.result == nil || len(c.result.Causes) > 0 ||
+		if c.result == nil || len(c.result.Causes) > 0 ||
 			c.wrote.AsWanted() && len(c.result.Facts) == 0 {
 			continue
 		}
 		for _, d := range rest {
-			if d.node >= 0 && slices.Contains(g.Requires(d.node), c.node) {
+			if slices.Contains(d.waits, c) {
 				return true
 			}
 		}

@@ -45,7 +45,9 @@ func (k *keeping) end() {
 		if !busy {
 			return
 		}
-		_ = k.clock.Sleep(context.Background(), storing)
+		if k.clock.Sleep(context.Background(), storing) != nil {
+			return // the process ends
+		}
 	}
 }
 

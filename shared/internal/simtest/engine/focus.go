@@ -35,6 +35,7 @@ type Focus struct {
 	// preserves: prevent_destroy changes.
 	preserves bool
 	labels    bool // objects have several names
+	oneTarget bool // agents reach the same objects
 }
 
 // Focuses returns all focuses.
@@ -44,7 +45,7 @@ func Focuses() []*Focus {
 		focusStops(), focusCrashes(), focusHosts(), focusRelaned(),
 		focusPreserved(), focusKept(), focusWoken(), focusFiltered(), focusWaved(), focusListed(),
 		focusShelved(), focusRecalled(), focusHeld(), focusShort(), focusUnset(),
-		focusHalf(), focusLabels(), focusFacts(), focusOutputs()}
+		focusHalf(), focusLabels(), focusAgents(), focusFacts(), focusOutputs()}
 }
 
 // FocusOf returns the focus with a name, or nil if there is none.
@@ -246,6 +247,29 @@ func focusLabels() *Focus {
 		each: func(d *drawer, s *spec) {
 			if s.id.Type() != typeLabel && d.one(2) {
 				s.id = relabelled(s.id)
+			}
+		},
+		ops: []opKind{opExport, opExport, opExport, opExport, opDeploy, opRepair, opBreak, opMend},
+	}
+}
+
+// focusAgents moves objects between agents while their resources run.
+func focusAgents() *Focus {
+	return &Focus{
+		Name: "agents",
+		Why:  "a thing is moved to an id of another agent while the old one is at work, or is lost there",
+		plan: func(p *Plan, rng *rand.Rand) {
+			if p.hasty = rng.IntN(3) == 0; !p.hasty && rng.IntN(2) == 0 {
+				p.touches, p.Procs, p.renews = 0, 2, rng.IntN(2) == 0
+				p.rates[kindCrash], p.rates[kindHang] = 0.01, 0.1
+			}
+		},
+		size: 5, oneTarget: true,
+		each: func(d *drawer, s *spec) {
+			known := func(a resource.Agent) bool { return a.Name == partner(s.id.Agent()) }
+			if slices.ContainsFunc(d.agents, known) {
+				s.id = label(s.id, s.id.Agent(), agentEnds[:1])
+				s.flags.SendEvent = s.flags.SendEvent || d.one(2)
 			}
 		},
 		ops: []opKind{opExport, opExport, opExport, opExport, opDeploy, opRepair, opBreak, opMend},

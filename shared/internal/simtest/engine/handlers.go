@@ -83,7 +83,7 @@ func newTypes() (*schema.Registry, error) {
 		}
 		if t.Name == typeLabel {
 			t.Thing = func(attrs map[string]any) schema.Thing {
-				return schema.NewThing(strings.TrimRight(fmt.Sprint(attrs["name"]), labelEnds))
+				return schema.NewThing(strings.TrimRight(fmt.Sprint(attrs["name"]), labelEnds+agentEnds))
 			}
 		}
 		if t.Name == typeRigid || t.Name == typeSwap {

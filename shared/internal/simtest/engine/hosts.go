@@ -21,7 +21,7 @@ func (d *drawer) hosts(rng *rand.Rand) {
 			continue
 		}
 		switch name := d.agents[rng.IntN(len(d.agents))].Name; {
-		case o.At == 0:
+		case o.At == 0, d.focus != nil && d.focus.oneTarget:
 		case rng.IntN(3) == 0:
 			ports[name] = 1 + rng.Int64N(3)
 		case rng.IntN(3) == 0:

@@ -9,27 +9,48 @@ import (
 	"southbound/shared/resource"
 )
 
-// Labels are names of the same object. Of two labels that differ only in their last character, a
-// version contains at most one.
-const labelEnds = "lm"
+// Labels are names of the same object. Two labels of an object have the ends of one pair: of one agent,
+// or of two agents. A version contains at most one of them.
+const (
+	labelEnds = "lm"
+	agentEnds = "vw"
+)
+
+// label returns the id of an object with a label.
+func label(id resource.ID, agent, end string) resource.ID {
+	name := strings.TrimRight(nameOf(id), labelEnds+agentEnds)
+	return resource.NewID(typeLabel, agent, resource.Key{Name: "name", Value: name + end})
+}
+
+// partner returns the agent to which objects of an agent can move.
+func partner(agent string) string {
+	last := len(agent) - 1
+	return agent[:last] + string(agent[last]^1)
+}
 
 // thingOf returns the id under which the world stores the object of a resource.
 func thingOf(id resource.ID) resource.ID {
 	if id.Type() != typeLabel {
 		return id
 	}
-	return resource.NewID(typeLabel, id.Agent(),
-		resource.Key{Name: "name", Value: strings.TrimRight(nameOf(id), labelEnds)})
+	agent := id.Agent()
+	if strings.ContainsAny(nameOf(id), agentEnds) {
+		agent = min(agent, partner(agent))
+	}
+	return label(id, agent, "")
 }
 
 // relabelled returns the id with the other label of the same object.
 func relabelled(id resource.ID) resource.ID {
-	name := strings.TrimRight(nameOf(id), labelEnds)
-	end := labelEnds[:1]
-	if strings.HasSuffix(nameOf(id), end) {
-		end = labelEnds[1:]
+	switch name := nameOf(id); name[len(name)-1] {
+	case agentEnds[0]:
+		return label(id, partner(id.Agent()), agentEnds[1:])
+	case agentEnds[1]:
+		return label(id, partner(id.Agent()), agentEnds[:1])
+	case labelEnds[0]:
+		return label(id, id.Agent(), labelEnds[1:])
 	}
-	return resource.NewID(typeLabel, id.Agent(), resource.Key{Name: "name", Value: name + end})
+	return label(id, id.Agent(), labelEnds[:1])
 }
 
 // labels adds the other label of the object to some resources.
@@ -62,7 +83,9 @@ func (c *content) entryOf(id resource.ID) resource.ID {
 func checkTaken(r *run, t *task, was *state.Row) {
 	now := r.state.read(env).rows[relabelled(was.ID)]
 	if !slices.Contains(now.EarlierIDs(), was.ID) {
-		return // a concurrent change: the row is still to be written
+		// a concurrent change: the row is still to be written. A forgotten orphan takes its state along.
+		r.books.split[thingOf(was.ID)] = r.books.split[thingOf(was.ID)] || t.books.forgets
+		return
 	}
 	if now.Deployed != was.Deployed || now.LastRun != was.LastRun && was.LastRun != state.RunSuccess ||
 		!now.SucceededAt.Equal(was.SucceededAt) || !now.ChangedAt.Equal(was.ChangedAt) {

@@ -36,7 +36,7 @@ func (m *monitorPort) Go(f func()) {
 	by := s.cur
 	m.p.world.happened("second lane")
 	lane := s.spawn(m.p, by.name+", another lane", func(*task) { f() })
-	lane.books, lane.met = by.books.another(), by.met
+	lane.books, lane.met, lane.began = by.books.another(), by.met, by.began
 }
 
 // Wait implements deploy.Monitor.

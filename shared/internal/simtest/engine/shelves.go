@@ -142,7 +142,8 @@ func isOutdated(r *run, t *task, list *shelf, id resource.ID) bool {
 	if c.waved {
 		asked = max(asked, r.waved)
 	}
-	if !known || eff == nil || asked > list.seen || t.books.changes[id] > list.stamp {
+	again := c.ticket == 1 // no generation says when it was asked for
+	if !known || again || eff == nil || asked > list.seen || t.books.changes[id] > list.stamp {
 		return true
 	}
 	i, known := eff.index[id]

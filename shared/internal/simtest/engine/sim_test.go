@@ -120,6 +120,9 @@ func TestOnceInFocus(t *testing.T) {
 		"a resource is purged while it is replaced, and its removal waits for a value": {"hosts", 9101303},
 		"an abandoned call stores a state while the worker waits for it":               {"labels", 2000305},
 		"a lane returns claims that have left the model since":                         {"listed", 5001338},
+		"a lane fails with the settings that its worker has read before":               {"moves", 5001386},
+		"a dependant is claimed with a requirement that fails, and leaves it":          {"listed", 5003926},
+		"a thing moves to another agent while its former id is to be purged":           {"agents", 107350},
 		"a lane lists things while the list of another fails":                          {"shelved", 5000339},
 		"a state is imported while the worker of the agent may purge it":               {"outputs", 3000870},
 	} {

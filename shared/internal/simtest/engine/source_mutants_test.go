@@ -120,6 +120,12 @@ func sourceMutants() []sourceMutant {
 			"|| slices.ContainsFunc(r.EarlierIDs(), q.isOpen) {",
 			`|| !mutating("MovedRuns") && slices.ContainsFunc(r.EarlierIDs(), q.isOpen) {`, "", "labels",
 			4000},
+		{"ClaimsMoved", "a moved row is claimed although its former id may be running at its agent",
+			"lane/claim.go", "if slices.ContainsFunc(next,",
+			`if !mutating("ClaimsMoved") && slices.ContainsFunc(next,`, "", "agents", 4000},
+		{"MovedElsewhere", "a moved row starts while its former id is running at its agent",
+			"lane/holding.go", "out[r.ID] = fate{f.runs || held,",
+			`out[r.ID] = fate{f.runs || held && !mutating("MovedElsewhere"),`, "", "agents", 4000},
 		{"MovedStale", "what was recorded while a release was planned is lost by a move",
 			"planner/commit.go", "moveAgain(ctx, p, first, done.Conflicts)",
 			"moveAgain(ctx, p, first, map[bool][]state.Row{false: done.Conflicts}" +
