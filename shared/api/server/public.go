@@ -46,7 +46,7 @@ func sameOrigin(c huma.Context) bool {
 // errCrossSite rejects a body that a web page of another origin could have sent.
 func errCrossSite() error {
 	return fault.New(fault.Denied, "",
-		"a page of another origin jsonRequest this body without the type application/json").
+		"a page of another origin has sent this body without the type application/json").
 		WithHint("send Content-Type: application/json")
 }
 
@@ -157,7 +157,7 @@ func (s jsonRequest) Header(name string) string {
 	return s.gathered.Header(name)
 }
 
-// asClients accepts bodies in the form of public clients; see forClients.
+// asClients accepts bodies in the form of public clients; see problem.ForClients.
 func (r *Router) asClients(c huma.Context, next func(huma.Context)) {
 	op := c.Operation()
 	if op.RequestBody == nil || !problem.ForClients(op.Path) {
