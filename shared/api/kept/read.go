@@ -31,9 +31,9 @@ import (
 // MayBePlan reports whether a file that begins with head may be a kept plan, or another zip file.
 func MayBePlan(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
-// Read reads a plan of so many bytes and checks all of it. A file that is no plan, or not a
-// complete one, is Damaged or Foreign. The files of the model are read from it later, so from must
-// stay open until they are no longer needed. wrong returns the problems of an agent, as
+// Read reads a plan of size bytes and checks all its entries. It returns Damaged or Foreign for a file
+// that is not a complete plan. The returned model reads its files from the argument from, which must
+// stay open as long as they are needed. The function wrong returns the problems of an agent, as
 // Config.Agent does.
 func Read(
 	ctx context.Context, from io.ReaderAt, size int64, types *schema.Registry,
