@@ -174,7 +174,8 @@ type Compile struct {
 	Instances  int   `json:"instances" doc:"number of instances that it was for"`
 	// Trace is the text of all problems, with the places that lead to them, at most MaxTrace bytes.
 	Trace string `json:"trace,omitempty" doc:"all problems, with the places in the model that lead to them"`
-	// Output is the output of the model, without secrets. The instances of a compile share MaxOutput.
+	// Output is the text that the model printed, without secrets. The instances of a compile share
+	// MaxOutput.
 	Output string `json:"output,omitempty" doc:"the output of the model, without secrets; at most 64 KiB for all instances of the compile, kept for 30 days"`
 	// Removed means that there were a trace or an output, which are older than CompileKept.
 	Removed bool `json:"removed,omitempty" doc:"trace and output were removed after 30 days"`
