@@ -25,7 +25,7 @@ type compiled struct {
 	services *lsm.Services
 	model    bundle.Opened
 	types    *schema.Registry // of the program, and of the lock file of the model
-	read     secrets          // what the model has read that its output must not show
+	read     secrets          // values that the model has read and its output must not show
 }
 
 // compiler compiles models for jobs. It does not write to stores.

@@ -30,7 +30,7 @@ func (s *secrets) clean(text string) string {
 	return s.set.Clean(text, diff.Redacted)
 }
 
-// printed returns what the model printed, without secrets. Each of n instances keeps it, and all
+// printed returns the output of the model, without secrets. Each of n instances keeps it, and all
 // together keep at most inventory.MaxOutput.
 func (c *compiled) printed(n int) string {
 	if c == nil || c.Compiled == nil || c.Result == nil || c.Output == "" {
