@@ -153,7 +153,7 @@ func (f *function) queueOf(ctx context.Context, arn string) *queue.Listener {
 	return &queue.Listener{API: f.Home.SQS, URL: url}
 }
 
-// ran counts a run of a lane, and notifies the log and the compile function of its results.
+// ran counts a run of an agent, and notifies the log and the compile function of its results.
 func (f *function) ran(ctx context.Context, r worker.Run) {
 	if r.Out.Busy {
 		f.Metrics.Add("LanesBusy", emf.Count, 1)
@@ -161,10 +161,10 @@ func (f *function) ran(ctx context.Context, r worker.Run) {
 	}
 	f.Metrics.Add("LaneRuns", emf.Count, 1)
 	f.Metrics.Sample("LaneTime", emf.Milliseconds, float64(r.Took.Milliseconds()))
-	f.Log.DebugContext(ctx, "lane", "environment", r.Env, "lane", r.Lane, "ran", r.Out.Ran, "more",
-		r.Out.More, "waits", r.Out.Waits, "ms", r.Took.Milliseconds())
+	f.Log.DebugContext(ctx, "run", "environment", r.Env, "agent", r.Agent, "ran", r.Out.Ran,
+		"more", r.Out.More, "waits", r.Out.Waits, "ms", r.Took.Milliseconds())
 	if r.Out.Ran > 0 {
-		f.worked.Add(ctx, r.Env, r.Lane)
+		f.worked.Add(ctx, r.Env, state.LaneOf(r.Agent))
 		f.sets.Flush(ctx, r.Env)
 	}
 }

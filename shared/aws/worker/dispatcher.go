@@ -12,40 +12,35 @@ import (
 	"southbound/shared/resource"
 )
 
-// maxLanes limits the lanes that run concurrently; notices of further lanes go to the queue.
-const maxLanes = 16
-
-// dispatcher serves the lanes of one agent in this process until a deadline.
+// dispatcher serves one agent in this process until a deadline. At most one run is in progress.
 type dispatcher struct {
 	s     *Server
-	ctx   context.Context // of the invocation; notices that start lanes have no context
+	ctx   context.Context // of the invocation; notices that start a run have no context
 	place place
 	until time.Time
-	// halting: after a fault no further lane starts, because the queue requires it.
+	// halting: after a fault no further run starts, because the queue requires it.
 	halting bool
-	// patience limits the wait for one row in progress, and waits limits a lane's waits in total.
+	// patience limits the wait for one row in progress, and waits limits all waits since the agent
+	// was idle.
 	patience, waits time.Duration
 
-	mu      sync.Mutex
-	lanes   map[string]*lane
-	working int  // lanes
-	broken  bool // by a fault, when halting
-	shut    bool
-	idle    chan struct{} // closed when no lane runs; replaced when one starts
+	mu        sync.Mutex
+	working   bool
+	idle      chan struct{} // closed when no run is in progress; replaced when one starts
+	elsewhere bool          // another process serves the agent
+	broken    bool          // by a fault, when halting
+	shut      bool
+	waited    time.Duration
+	notices
 }
 
-// lane is the dispatcher's record of a lane.
-type lane struct {
-	name      string
-	inbox     inbox
-	working   bool
-	awaiting  bool // runs, but waits for other lanes
-	elsewhere bool // another process serves it
-	notified  int  // number of notices
-	seen      int  // number of notices that a run has taken
-	waiters   []waiter
-	waited    time.Duration
-	wake      chan struct{}
+// notices are the notices of an agent, and the messages that wait for their results.
+type notices struct {
+	inbox    inbox
+	notified int // number of notices
+	seen     int // number of notices that a run has taken
+	waiters  []waiter
+	wake     chan struct{}
 }
 
 // waiter receives the result of the run that takes its notice.
@@ -55,20 +50,21 @@ type waiter struct {
 	done   chan error
 }
 
-// busy is the result for a waiter whose lane another process serves. If that process has died, its
+// busy is the result for a waiter whose agent another process serves. If that process has died, its
 // lease ends at until.
 type busy struct{ until time.Time }
 
 // Error implements error.
 func (b *busy) Error() string {
-	return "another serves the lane, until " + b.until.Format(time.RFC3339) + " if it has died"
+	return "another process serves the agent, until " + b.until.Format(time.RFC3339) +
+		" if it has died"
 }
 
 // open returns a dispatcher for an agent. The notifier passes it the notices of the agent, unless
 // the agent already has a dispatcher in this process.
 func (s *Server) open(ctx context.Context, p place, until time.Time) *dispatcher {
 	d := &dispatcher{s: s, ctx: ctx, place: p, until: until, halting: true, patience: patience,
-		waits: maxWaits, lanes: map[string]*lane{}}
+		waits: maxWaits, notices: notices{wake: make(chan struct{}, 1)}}
 	s.Notifier.mu.Lock()
 	defer s.Notifier.mu.Unlock()
 	if s.Notifier.dispatchers[p] == nil {
@@ -77,11 +73,11 @@ func (s *Server) open(ctx context.Context, p place, until time.Time) *dispatcher
 	return d
 }
 
-// close waits until no lane runs. After that, notices go to the queue.
+// close waits until no run is in progress. After that, notices go to the queue.
 func (d *dispatcher) close() {
 	for {
 		d.mu.Lock()
-		if d.working == 0 {
+		if !d.working {
 			d.shut = true
 			d.mu.Unlock()
 			break
@@ -98,220 +94,171 @@ func (d *dispatcher) close() {
 	}
 }
 
-func (d *dispatcher) laneLocked(name string) *lane {
-	l := d.lanes[name]
-	if l == nil {
-		l = &lane{name: name, wake: make(chan struct{}, 1)}
-		d.lanes[name] = l
-	}
-	return l
-}
-
-// beginsLocked reports whether a lane may still start.
+// beginsLocked reports whether a run may still start.
 func (d *dispatcher) beginsLocked() bool {
 	return !d.shut && !d.broken && d.ctx.Err() == nil && d.s.Clock.Now().Before(d.until)
 }
 
 // accept takes a notice from this process. If it returns false, the notice has to go to the queue.
-func (d *dispatcher) accept(name string, done []resource.ID) bool {
+func (d *dispatcher) accept(done []resource.ID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l := d.laneLocked(name)
-	switch {
-	case d.shut || l.elsewhere:
-		return false
-	case l.working:
-	case !d.beginsLocked() || d.working >= maxLanes:
+	if d.shut || d.elsewhere || !d.working && !d.beginsLocked() {
 		return false
 	}
-	d.notifyLocked(l, done)
+	d.notifyLocked(done)
 	return true
 }
 
-// notifyLocked puts a notice into a lane's inbox, and starts the lane if it is not running.
-func (d *dispatcher) notifyLocked(l *lane, done []resource.ID) {
-	l.inbox.add(done)
-	l.notified++
-	if !l.working {
-		if d.working == 0 {
-			d.idle = make(chan struct{})
-		}
-		d.working++
-		l.working, l.waited = true, 0
-		go d.work(l)
+// notifyLocked puts a notice into the inbox, and starts a run if none is in progress.
+func (d *dispatcher) notifyLocked(done []resource.ID) {
+	d.inbox.add(done)
+	d.notified++
+	if !d.working {
+		d.idle = make(chan struct{})
+		d.working, d.waited = true, 0
+		go d.work()
 	}
 	select {
-	case l.wake <- struct{}{}:
+	case d.wake <- struct{}{}:
 	default:
 	}
 }
 
-// ask requests a run of a lane that a message names; again is set if the message was received
-// before. The returned channel receives the result of the run that takes the notice. The result is
-// nil, a fault of infrastructure, or *busy if it is known until when another process may serve the
-// lane.
-func (d *dispatcher) ask(name string, done []resource.ID, again bool) <-chan error {
+// ask requests a run for a message; again is set if the message was received before. The returned
+// channel receives the result of the run that takes the notice. The result is nil, a fault of
+// infrastructure, or *busy if it is known until when another process may serve the agent.
+func (d *dispatcher) ask(done []resource.ID, again bool) <-chan error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w := waiter{again: again, done: make(chan error, 1)}
-	l := d.laneLocked(name)
-	if !l.working && !d.beginsLocked() {
-		w.done <- fault.New(fault.Unavailable, "serve lane "+name, "it was not begun")
+	if !d.working && !d.beginsLocked() {
+		w.done <- fault.New(fault.Unavailable, "serve agent "+d.place.agent, "it was not begun")
 		return w.done
 	}
-	l.elsewhere = false
-	d.notifyLocked(l, done)
-	w.notice = l.notified
-	l.waiters = append(l.waiters, w)
+	d.elsewhere = false
+	d.notifyLocked(done)
+	w.notice = d.notified
+	d.waiters = append(d.waiters, w)
 	return w.done
 }
 
-// takeLocked empties the inbox of the lane.
-func (l *lane) takeLocked() ([]resource.ID, bool) {
-	l.seen = l.notified
+// takeLocked empties the inbox.
+func (n *notices) takeLocked() ([]resource.ID, bool) {
+	n.seen = n.notified
 	select {
-	case <-l.wake:
+	case <-n.wake:
 	default:
 	}
-	return l.inbox.take()
+	return n.inbox.take()
 }
 
-// work runs a lane while it has notices.
-func (d *dispatcher) work(l *lane) {
+// work runs the agent while it has notices.
+func (d *dispatcher) work() {
 	for {
 		d.mu.Lock()
-		_, _ = l.takeLocked() // hints are not used: a run reads everything
-		asked := len(l.waiters) > 0
-		again := slices.ContainsFunc(l.waiters, func(w waiter) bool { return w.again })
+		_, _ = d.takeLocked() // hints are not used: a run reads everything
+		asked := len(d.waiters) > 0
+		again := slices.ContainsFunc(d.waiters, func(w waiter) bool { return w.again })
 		d.mu.Unlock()
-		out, held, err := d.s.run(d.ctx, d.place.env, l.name, d.until, asked, again)
-		// Unfinished work continues in another invocation. If another process serves the lane, its
+		out, held, err := d.s.run(d.ctx, d.place, d.until, asked, again)
+		// Unfinished work continues in another invocation. If another process serves the agent, its
 		// run may end without having taken this notice, so the notice is sent again.
 		if err == nil && (out.More && out.Ran > 0 || out.Busy && !asked) {
-			err = d.send(state.Notice{Lane: l.name})
+			err = d.send(nil)
 		}
-		if !d.goesOn(l, out, held, err) {
+		if !d.goesOn(out, held, err) {
 			return
 		}
 	}
 }
 
-// send sends a notice to the queue.
-func (d *dispatcher) send(r state.Notice) error {
-	return d.s.Notifier.out.Notify(context.WithoutCancel(d.ctx), d.place.env, []state.Notice{r})
+// send sends a notice of the agent to the queue.
+func (d *dispatcher) send(done []resource.ID) error {
+	return d.s.Notifier.out.Notify(context.WithoutCancel(d.ctx), d.place.env,
+		[]state.Notice{{Lane: state.LaneOf(d.place.agent), Done: done}})
 }
 
-// goesOn sends the result of a run to its waiters, and reports whether the lane runs again. If held
-// is not zero, another process may serve the lane until that time.
-func (d *dispatcher) goesOn(l *lane, out deploy.LaneRun, held time.Time, err error) bool {
+// goesOn sends the result of a run to its waiters, and reports whether the agent runs again. If held
+// is not zero, another process may serve the agent until that time.
+func (d *dispatcher) goesOn(out deploy.LaneRun, held time.Time, err error) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l.elsewhere = out.Busy
+	d.elsewhere = out.Busy
 	d.broken = d.broken || (err != nil && d.halting)
 	if err == nil && !held.IsZero() {
-		l.answer(&busy{held})
+		d.answerLocked(&busy{held})
 	} else {
-		l.answer(err)
+		d.answerLocked(err)
 	}
 	again := err == nil && !out.Busy && !out.More
-	if wait := d.waitOf(l, out); again && wait > 0 && !l.inbox.notified && d.beginsLocked() {
-		l.awaiting = true
+	if wait := d.waitOf(out); again && wait > 0 && !d.inbox.notified && d.beginsLocked() {
 		d.mu.Unlock()
 		began := d.s.Clock.Now()
-		sleep(d.ctx, l.wake, wait)
+		sleep(d.ctx, d.wake, wait)
 		d.mu.Lock()
-		l.awaiting = false
-		l.waited += d.s.Clock.Now().Sub(began)
+		d.waited += d.s.Clock.Now().Sub(began)
 		if d.beginsLocked() {
 			return true
 		}
 	}
-	for l.inbox.notified {
+	for d.inbox.notified {
 		if again && d.beginsLocked() {
 			return true
 		}
-		done, _ := l.takeLocked()
-		if err := d.ctx.Err(); err != nil && len(l.waiters) > 0 { // their messages are redelivered
-			l.answer(fault.Wrap(fault.Canceled, "serve lane "+l.name, err))
+		done, _ := d.takeLocked()
+		if err := d.ctx.Err(); err != nil && len(d.waiters) > 0 { // their messages are redelivered
+			d.answerLocked(fault.Wrap(fault.Canceled, "serve agent "+d.place.agent, err))
 			continue
 		}
 		// There is no time for notices that arrived during the run: they go to the queue.
 		d.mu.Unlock()
-		err = d.send(state.Notice{Lane: l.name, Done: done})
+		err = d.send(done)
 		d.mu.Lock()
-		l.answer(err)
+		d.answerLocked(err)
 	}
-	l.working = false
-	d.working--
-	if d.working == 0 {
-		close(d.idle)
-	}
+	d.working = false
+	close(d.idle)
 	return false
 }
 
-// waitOf returns how long to wait for the rows in progress in a lane; 0: they are left to the
-// sweep.
-func (d *dispatcher) waitOf(l *lane, out deploy.LaneRun) time.Duration {
+// waitOf returns how long to wait for the rows in progress; 0: they are left to the sweep.
+func (d *dispatcher) waitOf(out deploy.LaneRun) time.Duration {
 	if out.Next.IsZero() || out.Paused {
 		return 0
 	}
 	now := d.s.Clock.Now()
 	wait := max(out.Next.Sub(now), shortestWait)
-	if wait > d.patience || l.waited+wait > d.waits || !now.Add(wait).Before(d.until) {
+	if wait > d.patience || d.waited+wait > d.waits || !now.Add(wait).Before(d.until) {
 		return 0
 	}
 	return wait
 }
 
-// answer sends err to the waiters whose notices a run has taken.
-func (l *lane) answer(err error) {
-	kept := l.waiters[:0]
-	for _, w := range l.waiters {
-		if w.notice <= l.seen {
+// answerLocked sends err to the waiters whose notices a run has taken.
+func (n *notices) answerLocked(err error) {
+	kept := n.waiters[:0]
+	for _, w := range n.waiters {
+		if w.notice <= n.seen {
 			w.done <- err
 		} else {
 			kept = append(kept, w)
 		}
 	}
-	l.waiters = kept
+	n.waiters = kept
 }
 
-// await implements Notifier.Await for a lane that has no ready resources. It passes on no hints.
-// Hints name direct dependencies only, and indirect dependencies in other lanes may have finished
-// without a notice to this lane. Without hints the worker reads everything again.
-func (d *dispatcher) await(ctx context.Context, name string, dur time.Duration) bool {
+// notice takes the notices that arrived during a run, and reports whether there were any. It returns
+// no hints: hints name direct dependencies only, and indirect dependencies of other agents may have
+// finished without a notice to this agent. Without hints the worker reads everything again.
+func (d *dispatcher) notice() bool {
 	d.mu.Lock()
-	l := d.lanes[name]
-	if l == nil || !l.working {
-		d.mu.Unlock()
+	defer d.mu.Unlock()
+	if !d.working {
 		return false
 	}
-	if !l.inbox.notified && d.othersWorkLocked(l) {
-		l.awaiting = true
-		d.mu.Unlock()
-		for notified, end := false, time.Now().Add(dur); !notified && time.Now().Before(end) &&
-			ctx.Err() == nil; {
-			sleep(ctx, l.wake, time.Until(end))
-			d.mu.Lock()
-			notified = l.inbox.notified
-			d.mu.Unlock()
-		}
-		d.mu.Lock()
-		l.awaiting = false
-	}
-	defer d.mu.Unlock()
-	_, notified := l.takeLocked()
+	_, notified := d.takeLocked()
 	return notified
-}
-
-// othersWorkLocked reports whether another lane of this dispatcher may still notify this one.
-func (d *dispatcher) othersWorkLocked(than *lane) bool {
-	for _, l := range d.lanes {
-		if l != than && l.working && !l.awaiting {
-			return true
-		}
-	}
-	return false
 }
 
 // sleep waits for a signal, for d, or until ctx is done.

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// Index reports which lanes exist. It caches the existing ones, so that a lane costs one request
+// Index reports which agents exist. It caches the existing ones, so that an agent costs one request
 // for each process. Any number of goroutines may use it.
 type Index struct {
 	// State returns the agents of environments.
@@ -26,28 +26,25 @@ type Index struct {
 // maxKnown limits the cached agents.
 const maxKnown = 10_000
 
-// Exists reports whether a lane exists: its agent does, or it still has work.
-func (x *Index) Exists(ctx context.Context, env, lane string) (bool, error) {
-	p := place{env, state.AgentOf(lane)}
-	if lane != state.LaneOf(p.agent) {
-		return false, nil
-	}
+// Exists reports whether an agent exists or still has work.
+func (x *Index) Exists(ctx context.Context, env, agent string) (bool, error) {
+	p := place{env, agent}
 	if x.knows(p) {
 		return true, nil
 	}
-	agents, err := x.State.Agents(ctx, env, p.agent)
+	agents, err := x.State.Agents(ctx, env, agent)
 	if err != nil && !fault.Is(err, fault.NotFound) {
-		return false, fault.Wrap(fault.Unknown, "find lane", err)
+		return false, fault.Wrap(fault.Unknown, "find agent", err)
 	}
-	if _, ok := agents[p.agent]; ok {
+	if _, ok := agents[agent]; ok {
 		x.learn(p)
 		return true, nil
 	}
 	work, err := x.Work(ctx, env)
 	if err != nil && !fault.Is(err, fault.NotFound) {
-		return false, fault.Wrap(fault.Unknown, "find lane", err)
+		return false, fault.Wrap(fault.Unknown, "find agent", err)
 	}
-	return slices.Contains(work, lane), nil
+	return slices.Contains(work, state.LaneOf(agent)), nil
 }
 
 func (x *Index) knows(p place) bool {

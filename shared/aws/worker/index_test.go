@@ -37,20 +37,19 @@ func (d *directory) Agents(
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		reason, env, lane string
-		err               error
-		want              bool
-		kind              fault.Kind
-		reads             int // of three calls
+		reason, env, agent string
+		err                error
+		want               bool
+		kind               fault.Kind
+		reads              int // of three calls
 	}{
-		{"an agent is read once", "prod", "a/0", nil, true, fault.Unknown, 1},
-		{"all lanes of an agent have one name", "prod", "a/1", nil, false, fault.Unknown, 0},
-		{"the agent is gone, and still has work", "prod", "b/0", nil, true, fault.Unknown, 3},
-		{"no such agent", "prod", "../x/0", nil, false, fault.Unknown, 3},
-		{"no such environment", "other", "a/0", nil, false, fault.Unknown, 3},
-		{"the environment has no records", "other", "a/0",
+		{"an agent is read once", "prod", "a", nil, true, fault.Unknown, 1},
+		{"the agent is gone, and still has work", "prod", "b", nil, true, fault.Unknown, 3},
+		{"no such agent", "prod", "../x", nil, false, fault.Unknown, 3},
+		{"no such environment", "other", "a", nil, false, fault.Unknown, 3},
+		{"the environment has no records", "other", "a",
 			fault.New(fault.NotFound, "read", "there are none"), false, fault.Unknown, 3},
-		{"the store is away", "prod", "a/0", errStore, false, fault.Unavailable, 3},
+		{"the store is away", "prod", "a", errStore, false, fault.Unavailable, 3},
 	} {
 		d := &directory{err: c.err}
 		x := &worker.Index{State: d, Work: func(_ context.Context, env string) ([]string, error) {
@@ -60,7 +59,7 @@ func TestIndex(t *testing.T) {
 			return []string{"b/0"}, nil
 		}}
 		for range 3 {
-			got, err := x.Exists(t.Context(), c.env, c.lane)
+			got, err := x.Exists(t.Context(), c.env, c.agent)
 			if got != c.want || fault.KindOf(err) != c.kind {
 				t.Errorf("%s: %v, %v", c.reason, got, err)
 			}
@@ -71,7 +70,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestRefused pins that nothing runs for messages that are not readable or name lanes that do not
+// TestRefused pins that nothing runs for messages that are not readable or name agents that do not
 // exist, that they are not delivered again, and that each is counted and logged.
 func TestRefused(t *testing.T) {
 	t.Parallel()
@@ -83,11 +82,11 @@ func TestRefused(t *testing.T) {
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
 	refused := 0
 	s.Refused = func() { refused++ }
-	s.Exists = func(_ context.Context, env, lane string) (bool, error) {
-		if lane == "c/0" {
+	s.Exists = func(_ context.Context, env, agent string) (bool, error) {
+		if agent == "c" {
 			return false, errStore // the run meets the fault, and returns the message
 		}
-		return env == "prod" && lane == "a/0", nil
+		return env == "prod" && agent == "a", nil
 	}
 	batch := []worker.Message{message("1", "a/0"), message("2", "a/9"), message("3", "c/0"),
 		{ID: "4", Body: `{"v":1,"env":"f1/../default","lane":"../x/0"}`}, {ID: "5", Body: "x"}}

@@ -12,10 +12,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// Notifier is the notifier of a process that serves lanes. It passes a notice to an agent's
-// dispatcher in this process, if there is one, and sends other notices to the queues. So a chain
-// through the lanes of one agent needs no queue between its links. Any number of goroutines may use
-// it.
+// Notifier is the notifier of a process that serves agents. It passes a notice to the agent's
+// dispatcher in this process, if there is one, and sends other notices to the queues. So a notice
+// between agents that are being served needs no queue. Any number of goroutines may use it.
 type Notifier struct {
 	// Log, if not nil, receives a warning if notices could not be sent. The engine leaves such
 	// notices to Resend and to the sweep, and does not log them.
@@ -24,7 +23,7 @@ type Notifier struct {
 
 	mu          sync.Mutex
 	dispatchers map[place]*dispatcher
-	unsent      map[string]map[string]bool // lanes whose notices could not be sent, by environment
+	unsent      map[string]map[string]bool // agents whose notices could not be sent, by environment
 }
 
 // place is an agent of an environment.
@@ -41,7 +40,7 @@ func NewNotifier(out state.Notifier) *Notifier {
 func (n *Notifier) Notify(ctx context.Context, env string, notices []state.Notice) error {
 	var remote []state.Notice
 	for _, r := range notices {
-		if d := n.dispatcher(env, state.AgentOf(r.Lane)); d == nil || !d.accept(r.Lane, r.Done) {
+		if d := n.dispatcher(env, state.AgentOf(r.Lane)); d == nil || !d.accept(r.Done) {
 			remote = append(remote, r)
 		}
 	}
@@ -54,16 +53,16 @@ func (n *Notifier) Notify(ctx context.Context, env string, notices []state.Notic
 	}
 	n.keep(env, remote)
 	if n.Log != nil {
-		n.Log.WarnContext(ctx, "lanes were not notified", "environment", env, "lanes", len(remote),
-			"error", err.Error())
+		n.Log.WarnContext(ctx, "agents were not notified", "environment", env, "agents",
+			len(remote), "error", err.Error())
 	}
 	return err
 }
 
-// maxUnsent limits the lanes of an environment that are kept for Resend.
+// maxUnsent limits the agents of an environment that are kept for Resend.
 const maxUnsent = 10_000
 
-// keep records lanes for Resend.
+// keep records agents for Resend.
 func (n *Notifier) keep(env string, notices []state.Notice) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -81,7 +80,7 @@ func (n *Notifier) keep(env string, notices []state.Notice) {
 }
 
 // Resend sends the notices again whose sending failed, without hints. It returns the number of
-// lanes whose notices failed again; they are kept for the next call.
+// agents whose notices failed again; they are kept for the next call.
 func (n *Notifier) Resend(ctx context.Context) (left int) {
 	n.mu.Lock()
 	unsent := n.unsent
@@ -97,15 +96,13 @@ func (n *Notifier) Resend(ctx context.Context) (left int) {
 	return left
 }
 
-// Await implements deploy.Config.Await. A worker with no ready resources waits here while another
-// lane of its agent is running in this process.
+// Await implements deploy.Config.Await. It takes the notices that arrived in this process, and does
+// not wait: an invocation should not wait for agents that other processes serve.
 func (n *Notifier) Await(
-	ctx context.Context, env, lane string, wait time.Duration,
+	_ context.Context, env, lane string, _ time.Duration,
 ) ([]resource.ID, bool) {
-	if d := n.dispatcher(env, state.AgentOf(lane)); d != nil {
-		return nil, d.await(ctx, lane, wait)
-	}
-	return nil, false
+	d := n.dispatcher(env, state.AgentOf(lane))
+	return nil, d != nil && d.notice()
 }
 
 func (n *Notifier) dispatcher(env, agent string) *dispatcher {
@@ -114,10 +111,10 @@ func (n *Notifier) dispatcher(env, agent string) *dispatcher {
 	return n.dispatchers[place{env, agent}]
 }
 
-// inbox holds the notices that a lane has not taken yet.
+// inbox holds the notices that no run has taken yet.
 type inbox struct {
 	notified bool
-	all      bool // all resources of the lane have to be checked
+	all      bool // all resources of the agent have to be checked
 	done     []resource.ID
 }
 

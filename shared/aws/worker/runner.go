@@ -3,6 +3,7 @@ package worker
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,7 +41,7 @@ const (
 	shortPoll = 2 * time.Second
 	lively    = 2 * time.Minute
 	// hideFor is how long a message is hidden from other receivers. The runner extends it while the
-	// lane runs.
+	// agent runs.
 	hideFor   = 60 * time.Second
 	beatEvery = 20 * time.Second
 	// firstPause and longestPause limit the back-off between tries to reach the queue.
@@ -53,7 +54,7 @@ const (
 	forever    = 100 * 365 * 24 * time.Hour
 )
 
-// Serve receives messages and serves their lanes until ctx ends. Then it starts no further work,
+// Serve receives messages and serves the agent until ctx ends. Then it starts no further work,
 // and finishes and records the running work. It returns the messages of unfinished work to the
 // queue, and returns nil. Faults are logged, and do not end Serve.
 func (r *Runner) Serve(ctx context.Context) error {
@@ -138,7 +139,7 @@ func (r *Runner) trouble(ctx context.Context, err error) {
 		r.Agent, "error", err.Error())
 }
 
-// begin starts the lanes that have work. Messages may have been lost while no process received
+// begin starts a run if the agent has work. Messages may have been lost while no process received
 // them, and the next sweep may be a minute away.
 func (r *Runner) begin(ctx context.Context, d *dispatcher) {
 	lanes, err := r.Work(ctx)
@@ -146,14 +147,12 @@ func (r *Runner) begin(ctx context.Context, d *dispatcher) {
 		r.trouble(ctx, err)
 		return
 	}
-	for _, lane := range lanes {
-		if state.AgentOf(lane) == r.Agent {
-			d.accept(lane, nil)
-		}
+	if slices.Contains(lanes, state.LaneOf(r.Agent)) {
+		d.accept(nil)
 	}
 }
 
-// answer serves the lane of a delivery. During the run it keeps the messages hidden from other
+// answer serves the agent for a delivery. During the run it keeps the messages hidden from other
 // receivers.
 func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h queue.Delivery) {
 	if h.Env != r.Env || state.AgentOf(h.Lane) != r.Agent {
@@ -168,7 +167,7 @@ func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h
 	}
 	r.passOn(ctx, h)
 	if err := r.Server.missing(ctx, h.Env, h.Lane); err != nil {
-		r.Server.refuse(ctx, h.Lane, err)
+		r.Server.refuse(ctx, r.Agent, err)
 		r.warn(ctx, q.Done(context.WithoutCancel(ctx), h))
 		return
 	}
@@ -181,7 +180,7 @@ func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h
 			r.warn(beat, q.Later(beat, hideFor, h))
 		}
 	})
-	err := <-d.ask(h.Lane, h.Done, false)
+	err := <-d.ask(h.Done, false)
 	stop()
 	wg.Wait()
 	late := context.WithoutCancel(ctx)
@@ -189,25 +188,25 @@ func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h
 	case ctx.Err() != nil: // there may be unfinished work
 		r.warn(late, q.Later(late, 0, h))
 	case err != nil:
-		r.Server.Log.ErrorContext(ctx, "messages of a lane come again", "environment", h.Env,
-			"lane", h.Lane, "error", err.Error())
+		r.Server.Log.ErrorContext(ctx, "messages come again", "environment", h.Env, "agent",
+			r.Agent, "error", err.Error())
 		r.warn(late, q.Later(late, comeBack(h.Receives), h))
 	default:
 		r.warn(late, q.Done(late, h))
 	}
 }
 
-// passOn notifies the lanes of other agents that a message is also for. The message was meant for a
-// function, which would serve all of them. If passOn fails, or this process dies before it deletes
-// the message, the next receiver of the message or the sweep notifies these lanes again.
+// passOn notifies the other agents that a message is also for. The message was meant for a function,
+// which would serve all of them. If passOn fails, or this process dies before it deletes the
+// message, the next receiver of the message or the sweep notifies these agents again.
 func (r *Runner) passOn(ctx context.Context, h queue.Delivery) {
 	if len(h.With) == 0 {
 		return
 	}
 	err := r.Server.Notifier.Notify(context.WithoutCancel(ctx), r.Env, state.NoticesOf(h.With))
 	if err != nil {
-		r.Server.Log.WarnContext(ctx, "lanes of other agents are left to the sweep", "environment",
-			r.Env, "lanes", len(h.With), "error", err.Error())
+		r.Server.Log.WarnContext(ctx, "other agents are left to the sweep", "environment",
+			r.Env, "agents", len(h.With), "error", err.Error())
 	}
 }
 

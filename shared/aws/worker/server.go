@@ -1,4 +1,4 @@
-// Package worker runs lanes for messages of agents' queues: in the function behind the queues, and
+// Package worker serves agents for messages of their queues: in the function behind the queues, and
 // in a runner on the agent's own machine. docs/design/functions.md describes the handling of each
 // message.
 package worker
@@ -18,15 +18,15 @@ import (
 	"southbound/shared/resource"
 )
 
-// Lanes runs one lane. *deploy.Engine implements it.
-type Lanes interface {
+// Engine serves one agent. *deploy.Engine implements it.
+type Engine interface {
 	RunLane(ctx context.Context, env, lane string, until time.Time) (deploy.LaneRun, error)
 }
 
-// Server serves lanes. Any number of goroutines may use it.
+// Server serves agents. Any number of goroutines may use it.
 type Server struct {
 	// Engine has to use Notifier as its notifier, and Notifier.Await to wait.
-	Engine   Lanes
+	Engine   Engine
 	Notifier *Notifier
 	Clock    state.Clock
 	// Operation is the longest duration of an operation of a handler.
@@ -35,30 +35,30 @@ type Server struct {
 	// Leases, if not nil, returns the leases of an environment. From them the server reads when the
 	// lease of a holder ends that may have died.
 	Leases func(ctx context.Context, env string) ([]state.Lease, error)
-	// Exists, if not nil, reports whether a lane exists, as Index.Exists does. A run of a lane that
-	// does not exist would make records, so its message is refused.
-	Exists func(ctx context.Context, env, lane string) (bool, error)
+	// Exists, if not nil, reports whether an agent exists, as Index.Exists does. A run of an agent
+	// that does not exist would make records, so its message is refused.
+	Exists func(ctx context.Context, env, agent string) (bool, error)
 	// Refused, if not nil, is called for each message that was dropped, because it cannot be read or
-	// names a lane that does not exist.
+	// names an agent that does not exist.
 	Refused func()
-	// Ran, if not nil, is called after each run of a lane, also of a busy lane. It must not block
+	// Ran, if not nil, is called after each run of an agent, also of a busy agent. It must not block
 	// for long.
 	Ran func(ctx context.Context, r Run)
 }
 
-// Run is one run of a lane.
+// Run is one run of an agent.
 type Run struct {
-	Env, Lane string
-	Out       deploy.LaneRun
-	Err       error
-	Took      time.Duration
+	Env, Agent string
+	Out        deploy.LaneRun
+	Err        error
+	Took       time.Duration
 }
 
 const (
 	// margin is the time that a commit and the response take beyond an operation.
 	margin = 5 * time.Second
 	// patience is how long to wait for a row in progress before it is left to the sweep. maxWaits
-	// limits all such waits of a lane.
+	// limits all such waits of an agent.
 	patience     = 15 * time.Second
 	maxWaits     = 30 * time.Second
 	shortestWait = 100 * time.Millisecond
@@ -79,11 +79,11 @@ type Message struct {
 	Receives int
 }
 
-// Serve serves the lanes that the messages of a batch name, until their work is done or the
+// Serve serves the agents that the messages of a batch name, until their work is done or the
 // deadline of the invocation is near. It returns the ids of the messages that have to be delivered
-// again, in their order and never nil. These are messages of lanes that met a fault of
-// infrastructure or did not start. Messages of a busy lane are returned if its holder may have
-// died.
+// again, in their order and never nil. These are messages of agents that met a fault of
+// infrastructure or did not start. Messages of a busy agent are returned if the holder of its lease
+// may have died.
 //
 // If q is not nil, it is the queue of the messages. Serve hides the messages from other receivers
 // while it works on them. A returned message stays hidden for a time that grows with each receive.
@@ -106,7 +106,7 @@ func (s *Server) Serve(
 	}
 	results := make([]<-chan error, len(work))
 	for i, w := range work { // concurrently
-		results[i] = dispatchers[w.place].ask(w.lane, w.done, w.received() > 1)
+		results[i] = dispatchers[w.place].ask(w.done, w.received() > 1)
 	}
 	back := map[string]time.Duration{} // when each message is delivered again
 	for i, w := range work {
@@ -115,9 +115,8 @@ func (s *Server) Serve(
 		switch {
 		case err == nil:
 		case !errors.As(err, &other):
-			s.Log.ErrorContext(ctx, "messages of a lane go back to the queue", "environment",
-				w.place.env, "agent", w.place.agent, "lane", w.lane,
-				"messages", len(w.messages), "error", err.Error())
+			s.Log.ErrorContext(ctx, "messages of an agent go back to the queue", "environment",
+				w.place.env, "agent", w.place.agent, "messages", len(w.messages), "error", err.Error())
 			for _, m := range w.messages {
 				back[m.ID] = comeBack(m.Receives)
 			}
@@ -152,16 +151,15 @@ func (s *Server) resend(ctx context.Context, until time.Time) {
 	}
 }
 
-// laneWork is the work that the messages of one lane request.
-type laneWork struct {
+// agentWork is the work that the messages of one agent request.
+type agentWork struct {
 	place    place
-	lane     string
 	done     []resource.ID
 	messages []Message
 }
 
 // received returns the largest number of receives of a message.
-func (w *laneWork) received() int {
+func (w *agentWork) received() int {
 	n := 0
 	for _, m := range w.messages {
 		n = max(n, m.Receives)
@@ -169,9 +167,9 @@ func (w *laneWork) received() int {
 	return n
 }
 
-// read groups messages by lane, in the order of their first messages. It drops messages that do not
-// decode or whose lane does not exist: they are useless, and the sweep notifies again.
-func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
+// read groups messages by agent, in the order of their first messages. It drops messages that do not
+// decode or whose agent does not exist: they are useless, and the sweep notifies again.
+func (s *Server) read(ctx context.Context, batch []Message) []*agentWork {
 	var decoded []queue.Message
 	var of []Message
 	for _, m := range batch {
@@ -191,9 +189,9 @@ func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 			decoded, of = append(decoded, one), append(of, m)
 		}
 	}
-	var out []*laneWork
+	var out []*agentWork
 	for _, h := range queue.Merge(decoded) {
-		w := &laneWork{place: place{h.Env, state.AgentOf(h.Lane)}, lane: h.Lane, done: h.Done}
+		w := &agentWork{place: place{h.Env, state.AgentOf(h.Lane)}, done: h.Done}
 		for i, m := range decoded {
 			if m.Env == h.Env && m.Lane == h.Lane {
 				w.messages = append(w.messages, of[i])
@@ -204,14 +202,16 @@ func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 	return out
 }
 
-// missing returns a fault.NotFound if a lane does not exist. If that cannot be determined, missing
-// returns nil: the run of the lane meets the same fault, and its message is delivered again.
+// missing returns a fault.NotFound if an agent does not exist. If that cannot be determined, missing
+// returns nil: the run of the agent meets the same fault, and its message is delivered again.
 func (s *Server) missing(ctx context.Context, env, lane string) error {
 	if s.Exists == nil {
 		return nil
 	}
-	if exists, err := s.Exists(ctx, env, lane); err == nil && !exists {
-		return fault.New(fault.NotFound, "read notice", "environment %.100q has no lane %.100q", env,
+	agent := state.AgentOf(lane)
+	exists, err := s.Exists(ctx, env, agent)
+	if lane != state.LaneOf(agent) || err == nil && !exists {
+		return fault.New(fault.NotFound, "read notice", "environment %.100q has no agent %.100q", env,
 			lane)
 	}
 	return nil
@@ -236,25 +236,25 @@ func (s *Server) Until(deadline time.Time) time.Time {
 	return deadline.Add(-budget)
 }
 
-// run runs a lane. If the lane is busy, and a message asked for it, run tries it a few times. Its
-// holder may be about to end without having read this notice. If the message was received before,
+// run runs an agent. If the agent is busy, and a message asked for it, run tries it a few times. The
+// holder of its lease may be about to end without having read this notice. If the message was received before,
 // the holder has probably died, and run returns the end of its lease as held. Then run tries again
 // only if the lease ends before the last try.
 func (s *Server) run(
-	ctx context.Context, env, lane string, until time.Time, asked, again bool,
+	ctx context.Context, p place, until time.Time, asked, again bool,
 ) (out deploy.LaneRun, held time.Time, err error) {
 	for pause := busyFirst; ; pause *= 2 {
 		began := s.Clock.Now()
-		out, err = s.Engine.RunLane(ctx, env, lane, until)
+		out, err = s.Engine.RunLane(ctx, p.env, state.LaneOf(p.agent), until)
 		now := s.Clock.Now()
 		if s.Ran != nil {
-			s.Ran(ctx, Run{Env: env, Lane: lane, Out: out, Err: err, Took: now.Sub(began)})
+			s.Ran(ctx, Run{Env: p.env, Agent: p.agent, Out: out, Err: err, Took: now.Sub(began)})
 		}
 		if err != nil || !out.Busy || !asked {
 			return out, time.Time{}, err
 		}
 		if again {
-			held = s.held(ctx, env, lane)
+			held = s.held(ctx, p)
 		}
 		if pause > busyLast || !now.Add(pause).Before(until) || held.After(now.Add(2*busyLast)) ||
 			s.Clock.Sleep(ctx, pause) != nil {
@@ -263,20 +263,20 @@ func (s *Server) run(
 	}
 }
 
-// held returns when the lease of a lane ends. If no process holds the lease, or the leases are
+// held returns when the lease of an agent ends. If no process holds the lease, or the leases are
 // unknown, it returns the zero time.
-func (s *Server) held(ctx context.Context, env, lane string) time.Time {
+func (s *Server) held(ctx context.Context, p place) time.Time {
 	if s.Leases == nil {
 		return time.Time{}
 	}
-	leases, err := s.Leases(ctx, env)
+	leases, err := s.Leases(ctx, p.env)
 	if err != nil {
-		s.Log.WarnContext(ctx, "who serves a lane is not known", "environment", env, "lane", lane,
-			"error", err.Error())
+		s.Log.WarnContext(ctx, "the leases cannot be read", "environment", p.env, "agent",
+			p.agent, "error", err.Error())
 	}
 	now := s.Clock.Now()
 	for i := range leases {
-		if l := &leases[i]; l.Key == lane && l.Holder != "" && l.Until.After(now) {
+		if l := &leases[i]; l.Key == state.LaneOf(p.agent) && l.Holder != "" && l.Until.After(now) {
 			return l.Until
 		}
 	}
@@ -343,7 +343,7 @@ func deliveryOf(ms []Message) queue.Delivery {
 }
 
 // comeBack returns after how long a message that was received n times is delivered again. It begins
-// with two seconds, since most faults are short and the lane gets no other message until then. It
+// with two seconds, since most faults are short and the agent gets no other message until then. It
 // is four times as long after each receive, at most ten minutes.
 func comeBack(n int) time.Duration {
 	d := 2 * time.Second

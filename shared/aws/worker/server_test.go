@@ -3,7 +3,6 @@ package worker_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -23,7 +22,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// engine is what a server calls: each lane does what its script says. The engine itself is tested
+// engine is what a server calls: each agent does what its script says. The engine itself is tested
 // on servers in this package, too.
 type engine struct {
 	mu   sync.Mutex
@@ -31,7 +30,7 @@ type engine struct {
 	do   func(lane string, n int, until time.Time) (deploy.LaneRun, error)
 }
 
-// RunLane implements serve.Lanes.
+// RunLane implements worker.Engine.
 func (e *engine) RunLane(
 	_ context.Context, _, lane string, until time.Time,
 ) (deploy.LaneRun, error) {
@@ -82,7 +81,6 @@ var errStore = fault.New(fault.Unavailable, "write", "the store is away")
 
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	other := make(chan struct{}) // closed when another lane of the agent of a fault runs
 	for _, c := range []struct {
 		reason   string
 		batch    []worker.Message
@@ -93,33 +91,28 @@ func TestAnswers(t *testing.T) {
 		notified []string
 	}{
 		{"nothing at all is a list, not null", nil, nil, nil, []string{}, nil, nil},
-		{"messages of one lane are one piece of work",
+		{"messages of one agent are one piece of work",
 			[]worker.Message{message("1", "a/0"), message("2", "a/0", "std::Null[a,name=x]")},
 			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Ran: 1}, nil }, nil,
 			[]string{}, map[string]int{"a/0": 1}, nil},
-		{"a fault returns all messages of its lane and of no other",
-			[]worker.Message{message("1", "a/0"), message("2", "a/1"), message("3", "a/0"),
-				message("4", "b/0")},
+		{"a fault returns all messages of its agent and of no other",
+			[]worker.Message{message("1", "a/0"), message("2", "b/0"), message("3", "a/0")},
 			func(lane string, _ int) (deploy.LaneRun, error) {
-				switch lane {
-				case "a/0":
-					<-other // after a fault, no further lane of its agent begins
+				if lane == "a/0" {
 					return deploy.LaneRun{}, errStore
-				case "a/1":
-					close(other)
 				}
 				return deploy.LaneRun{}, nil
-			}, nil, []string{"1", "3"}, nil, nil},
+			}, nil, []string{"1", "3"}, map[string]int{"a/0": 1, "b/0": 1}, nil},
 		{"what cannot be read is dropped: it can notify nobody",
 			[]worker.Message{{ID: "1", Body: "{"},
 				{ID: "2", Body: `{"v":99,"env":"prod","lane":"a/0"}`}}, nil, nil,
 			[]string{}, nil, nil},
-		{"time ran out: the lane notifies itself", []worker.Message{message("1", "a/0")},
+		{"time ran out: the agent notifies itself", []worker.Message{message("1", "a/0")},
 			func(string, int) (deploy.LaneRun, error) {
 				return deploy.LaneRun{Ran: 7, More: true},
 					nil
 			}, nil, []string{}, map[string]int{"a/0": 1}, []string{"a/0"}},
-		{"time ran out and nothing was done: the sweep notifies, not the lane",
+		{"time ran out and nothing was done: the sweep notifies, not the agent",
 			[]worker.Message{message("1", "a/0")},
 			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{More: true}, nil },
 			nil, []string{}, map[string]int{"a/0": 1}, nil},
@@ -189,8 +182,8 @@ func (s *shelf) ChangeMessageVisibilityBatch(
 	return &sqs.ChangeMessageVisibilityBatchOutput{}, nil
 }
 
-// TestHolderDied pins when messages come again whose lane is held by somebody who may have died
-// with them: when the lease ends, and only those that were received before, and not for ever.
+// TestHolderDied pins when messages of an agent are delivered again if the holder of its lease may have
+// died: when the lease ends, and only those that were received before, and not for ever.
 func TestHolderDied(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -201,14 +194,14 @@ func TestHolderDied(t *testing.T) {
 		least    int32 // seconds
 	}{
 		{"it comes again when the lease ends", 2, 70 * time.Second, []string{"1"}, 69},
-		{"somebody lives, who has the lane for ever", 6, 70 * time.Second, []string{}, 0},
+		{"the holder lives, and keeps the lease", 6, 70 * time.Second, []string{}, 0},
 	} {
 		s := newServer(
 			&engine{do: func(string, int, time.Time) (deploy.LaneRun, error) {
 				return deploy.LaneRun{Busy: true}, nil
 			}}, &far{})
 		s.Leases = func(context.Context, string) ([]state.Lease, error) {
-			return []state.Lease{{Key: "a/1", Holder: "y", Until: time.Now().Add(time.Hour)},
+			return []state.Lease{{Key: "b/0", Holder: "y", Until: time.Now().Add(time.Hour)},
 				{Key: "a/0", Holder: "x", Until: time.Now().Add(c.left)}}, nil
 		}
 		m, q := message("1", "a/0"), &shelf{}
@@ -256,27 +249,17 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestLanesTellEachOther pins that a chain over the lanes of one agent has no queue between its
-// links, and that what is for others goes to theirs.
-func TestLanesTellEachOther(t *testing.T) {
+// TestNoticesOfARun pins that the notices of a run for its own agent need no queue, and that notices
+// for agents that this process does not serve go to their queues.
+func TestNoticesOfARun(t *testing.T) {
 	t.Parallel()
-	const links = 1000
+	const runs = 1000
 	f := &far{}
 	e := &engine{}
 	s := newServer(e, f)
-	at := 0
-	e.do = func(lane string, _ int, _ time.Time) (deploy.LaneRun, error) {
-		e.mu.Lock()
-		mine := fmt.Sprintf("a/%d", at%4) == lane && at < links
-		if mine {
-			at++
-		}
-		next, over := fmt.Sprintf("a/%d", at%4), at == links
-		e.mu.Unlock()
-		if !mine {
-			return deploy.LaneRun{Waits: true}, nil
-		}
-		if over {
+	e.do = func(_ string, n int, _ time.Time) (deploy.LaneRun, error) {
+		next := "a/0"
+		if n == runs {
 			next = "b/0"
 		}
 		return deploy.LaneRun{Ran: 1},
@@ -286,77 +269,76 @@ func TestLanesTellEachOther(t *testing.T) {
 		time.Now().Add(time.Minute)); len(again) != 0 {
 		t.Errorf("%v come again", again)
 	}
-	if at != links {
-		t.Errorf("%d links were done", at)
+	if diff := cmp.Diff(map[string]int{"a/0": runs}, e.runs); diff != "" {
+		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"b/0"}, f.got()); diff != "" {
 		t.Error(diff)
 	}
-	if err := s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a/1"}}); err != nil ||
+	if err := s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a/0"}}); err != nil ||
 		len(f.got()) != 2 {
 		t.Errorf("%v: a notice after the end did not reach the queue: %v", err, f.got())
 	}
 }
 
-// TestTimeIsUpBetweenLinks pins that what was told in the process and not taken in time is sent.
-func TestTimeIsUpBetweenLinks(t *testing.T) {
+// TestTimeIsUp pins that notices that arrived in the process and were not taken in time are sent.
+func TestTimeIsUp(t *testing.T) {
 	t.Parallel()
-	// a machine that is busy would leave no time for the second link
 	synctest.Test(t, func(t *testing.T) {
 		f := &far{}
 		e := &engine{}
 		s := newServer(e, f)
-		e.do = func(lane string, _ int, until time.Time) (deploy.LaneRun, error) {
-			if lane == "a/0" {
-				if err := s.Notifier.Notify(t.Context(), "prod",
-					[]state.Notice{{Lane: "a/1"}}); err != nil {
-					return deploy.LaneRun{}, err
-				}
-				return deploy.LaneRun{Ran: 1},
-					platform.Clock{}.Sleep(t.Context(), time.Until(until))
-			}
-			if err := (platform.Clock{}).Sleep(t.Context(), time.Until(until)); err != nil {
+		e.do = func(_ string, _ int, until time.Time) (deploy.LaneRun, error) {
+			if err := s.Notifier.Notify(t.Context(), "prod",
+				[]state.Notice{{Lane: "a/0"}, {Lane: "b/0"}}); err != nil {
 				return deploy.LaneRun{}, err
 			}
-			return deploy.LaneRun{Ran: 1},
-				s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a/0"}, {Lane: "a/2"}})
+			return deploy.LaneRun{Ran: 1}, platform.Clock{}.Sleep(t.Context(), time.Until(until))
 		}
 		s.Serve(t.Context(), []worker.Message{message("1", "a/0")}, nil,
 			time.Now().Add(400*time.Millisecond))
-		if diff := cmp.Diff([]string{"a/0", "a/2"}, f.got()); diff != "" {
+		if diff := cmp.Diff([]string{"a/0", "b/0"}, f.got()); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(map[string]int{"a/0": 1}, e.runs); diff != "" {
 			t.Error(diff)
 		}
 	})
 }
 
-// TestAwait pins how a worker waits for other lanes of its agent: not for nobody, and not longer
-// than one works.
+// TestAwait pins that a worker takes the notices that arrived during its run, without their hints,
+// and does not wait for notices.
 func TestAwait(t *testing.T) {
 	t.Parallel()
-	e := &engine{}
-	s := newServer(e, &far{})
-	var heard []resource.ID
-	var notified, alone bool
-	e.do = func(lane string, _ int, _ time.Time) (deploy.LaneRun, error) {
-		if lane == "a/0" {
-			heard, notified = s.Notifier.Await(t.Context(), "prod", lane, time.Minute)
+	synctest.Test(t, func(t *testing.T) {
+		e := &engine{}
+		s := newServer(e, &far{})
+		began := time.Now()
+		e.do = func(lane string, _ int, _ time.Time) (deploy.LaneRun, error) {
+			if _, notified := s.Notifier.Await(t.Context(), "prod", lane, time.Minute); notified {
+				t.Error("notified without a notice")
+			}
+			if err := s.Notifier.Notify(t.Context(), "prod", []state.Notice{
+				{Lane: "a/0", Done: []resource.ID{"std::Null[b,name=x]"}}}); err != nil {
+				return deploy.LaneRun{}, err
+			}
+			done, notified := s.Notifier.Await(t.Context(), "prod", lane, time.Minute)
+			if len(done) != 0 || !notified {
+				t.Errorf("notified %v of %v", notified, done)
+			}
 			return deploy.LaneRun{}, nil
 		}
-		if err := s.Notifier.Notify(t.Context(), "prod",
-			[]state.Notice{{Lane: "a/0", Done: []resource.ID{"std::Null[a,name=x]"}}}); err != nil {
-			return deploy.LaneRun{}, err
+		s.Serve(t.Context(), []worker.Message{message("1", "a/0")}, nil, began.Add(time.Minute))
+		if diff := cmp.Diff(map[string]int{"a/0": 1}, e.runs); diff != "" {
+			t.Error(diff)
 		}
-		_, alone = s.Notifier.Await(t.Context(), "prod", lane, time.Millisecond)
-		return deploy.LaneRun{}, nil
-	}
-	s.Serve(t.Context(), []worker.Message{message("1", "a/0"), message("2", "a/1")}, nil,
-		time.Now().Add(time.Minute))
-	if len(heard) != 0 || alone {
-		t.Errorf("heard %v, notified %v; alone %v", heard, notified, alone)
-	}
-	if _, ok := s.Notifier.Await(t.Context(), "prod", "a/0", time.Minute); ok {
-		t.Error("it was notified where nobody serves the agent")
-	}
+		if _, ok := s.Notifier.Await(t.Context(), "prod", "a/0", time.Minute); ok {
+			t.Error("notified of an agent that is not served")
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it waited %v", took)
+		}
+	})
 }
 
 // TestStop pins that a server that is stopped begins nothing, and returns messages it did not

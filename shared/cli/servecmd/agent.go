@@ -19,6 +19,7 @@ import (
 	"southbound/shared/cli/input"
 	"southbound/shared/cli/output"
 	"southbound/shared/cli/usage"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/lang/python"
 	"southbound/shared/local"
@@ -152,7 +153,7 @@ func (a *AgentRunner) openRunner(
 	return stack.Open(ctx, *c)
 }
 
-// notifyLog makes the log store the actions that a lane has committed. A failure does no harm, as
+// notifyLog makes the log store the actions that an agent has committed. A failure does no harm, as
 // the sweep stores them later.
 func notifyLog(ctx context.Context, notifier *logs.Notifier, r worker.Run, log *slog.Logger) {
 	if notifier == nil || r.Out.Ran == 0 {
@@ -160,8 +161,8 @@ func notifyLog(ctx context.Context, notifier *logs.Notifier, r worker.Run, log *
 	}
 	ctx, cancel := patience.WithTimeout(context.WithoutCancel(ctx), logTimeout)
 	defer cancel()
-	if err := notifier.Notify(ctx, r.Env, r.Lane); err != nil {
-		log.WarnContext(ctx, "the log was not notified", "environment", r.Env, "lane", r.Lane,
+	if err := notifier.Notify(ctx, r.Env, state.LaneOf(r.Agent)); err != nil {
+		log.WarnContext(ctx, "the log was not notified", "environment", r.Env, "agent", r.Agent,
 			"error", err.Error())
 	}
 }
