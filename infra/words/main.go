@@ -1,5 +1,5 @@
-// Words reports words of comments and texts in Go files for which the project has plain ones:
-// `make verify` runs it. It exits with 1 if it finds any.
+// Words reports words of comments and texts in Go files, and of the pages in docs, for which the
+// project has plain ones: `make verify` runs it. It exits with 1 if it finds any.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -28,18 +29,22 @@ var rare = regexp.MustCompile(`(?i)\b(what|says?|said|tells?|told)\b`)
 
 const (
 	most = 2 // rare words in 1,000 words of all comments
-	dirs = "cmd functions handlers infra localstack shared"
+	dirs = "cmd docs functions handlers infra localstack shared"
 )
 
 func main() {
 	var c checker
 	for _, dir := range strings.Fields(dirs) {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" ||
-				strings.HasSuffix(path, "_test.go") {
+			switch {
+			case err != nil || d.IsDir() || strings.HasSuffix(path, "_test.go"):
 				return err
+			case filepath.Ext(path) == ".go":
+				return c.file(path, nil)
+			case dir == "docs" && filepath.Ext(path) == ".md" && !slices.Contains(unread, path):
+				return c.page(path)
 			}
-			return c.file(path, nil)
+			return nil
 		})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

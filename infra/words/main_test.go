@@ -39,3 +39,29 @@ func TestFile(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestMarkdown pins which words of a page are reported.
+func TestMarkdown(t *testing.T) {
+	for _, c := range []struct {
+		name, src string
+		want      int
+	}{
+		{"sentence", "# Page\n\nNobody has done it, and somebody will.\n", 2},
+		{"fence", "```\nnobody\n```\n", 0},
+		{"after a fence", "```\nnobody\n```\nnobody\n", 1},
+		{"indented block", "    nobody\n", 0},
+		{"name", "The user `nobody` owns it.\n", 0},
+		{"table", "| a | nobody |\n", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got checker
+			got.markdown("a.md", c.src)
+			if len(got.found) != c.want {
+				t.Errorf("%d expected, %v", c.want, got.found)
+			}
+		})
+	}
+	if err := new(checker).page("absent.md"); err == nil {
+		t.Error("an absent page has no error")
+	}
+}
