@@ -153,7 +153,7 @@ func (d *dryRunner) run(
 			Intent: state.Intent{Lane: lane, Version: d.version, Hash: entries[i].Hash,
 				Body: entries[i].Body, Missing: model.Missing(res.Attributes), Problem: misfits[res.ID]},
 		}
-		nodes = append(nodes, version.Node{ID: res.ID, Lane: lane, Requires: res.Requires})
+		nodes = append(nodes, version.Node{ID: res.ID, Requires: res.Requires})
 		if res.Purged {
 			purged[res.ID] = true
 		}

@@ -99,18 +99,19 @@ func (e *Engine) countScheduled(
 		if err != nil {
 			return err
 		}
-		perLane := make([]int, len(g.Lanes))
-		for n := range g.IDs {
+		agents := g.Agents()
+		perAgent := make([]int, len(agents.Names))
+		for n := range int32(len(g.IDs)) { // see Graph.Node
 			if !g.Removing[n] {
-				perLane[g.LaneOf[n]]++
+				perAgent[g.AgentOf(n)]++
 			}
 		}
-		for i, lane := range g.Lanes {
+		for i, agent := range agents.Names {
+			lane := state.LaneOf(agent)
 			if checked, ok := s.Unfinished[lane]; ok {
-				lanes[lane] = true
-				n := max(perLane[i]-len(checked)-waiting[lane], 0)
+				n := max(perAgent[i]-len(checked)-waiting[lane], 0)
 				p.Scheduled += n
-				p.Left[state.AgentOf(lane)] += n
+				p.Left[agent] += n
 			}
 		}
 		for lane := range s.Unfinished {

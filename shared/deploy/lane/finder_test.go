@@ -58,7 +58,7 @@ func TestFind(t *testing.T) {
 		whole := newFrontier(g, slices.Clone(s.needs))
 		v := NewViews().of("e", 0, g)
 		for {
-			lane := g.Lanes[rnd.IntN(len(g.Lanes))]
+			lane := g.Lane(int32(rnd.IntN(len(g.IDs))))
 			w := workerOf(s, lane, v)
 			if err := checkPart(w, s, whole); err != nil {
 				t.Fatalf("seed %d: %s: %v", seed, lane, err)
@@ -127,7 +127,7 @@ func TestFindNeighbours(t *testing.T) {
 	var nodes []version.Node
 	for i := range 100 {
 		agent := fmt.Sprintf("a%02d", i)
-		n := version.Node{ID: resource.ID("t::T[" + agent + ",n=1]"), Lane: agent + "/0"}
+		n := version.Node{ID: resource.ID("t::T[" + agent + ",n=1]")}
 		if i > 0 {
 			n.Requires = []resource.ID{nodes[i-1].ID}
 		}
@@ -157,7 +157,7 @@ func graphOfAgents(rnd *rand.Rand) *version.Graph {
 	for i := range nodes {
 		a := agentNames[rnd.IntN(len(agentNames))]
 		nodes[i] = version.Node{ID: resource.ID(fmt.Sprintf("t::T[%s,n=%02d]", a, i)),
-			Lane: state.LaneOf(a), Removing: rnd.IntN(4) == 0}
+			Removing: rnd.IntN(4) == 0}
 		for j := range i {
 			if rnd.IntN(5) == 0 {
 				nodes[i].Requires = append(nodes[i].Requires, nodes[j].ID)

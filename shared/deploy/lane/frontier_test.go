@@ -18,7 +18,7 @@ func TestFrontier(t *testing.T) {
 		n := 1 + rnd.IntN(12)
 		nodes := make([]version.Node, n)
 		for i := range nodes {
-			nodes[i] = version.Node{ID: resource.ID(fmt.Sprintf("t::T[a,n=%02d]", i)), Lane: "a/0"}
+			nodes[i] = version.Node{ID: resource.ID(fmt.Sprintf("t::T[a,n=%02d]", i))}
 			for j := range i {
 				if rnd.IntN(3) == 0 {
 					nodes[i].Requires = append(nodes[i].Requires, nodes[j].ID)

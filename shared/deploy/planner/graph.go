@@ -84,7 +84,6 @@ func (r *releaser) removedNodes(
 		id := old.IDs[n]
 		node := version.Node{
 			ID:       id,
-			Lane:     old.Lane(n),
 			Removing: true,
 		}
 		switch row := r.rows[id]; {
@@ -171,7 +170,7 @@ func (r *releaser) editNodes(
 // hasSameNode reports whether a graph has an identical node.
 func hasSameNode(g *version.Graph, n *version.Node) bool {
 	at := g.Node(n.ID)
-	if at < 0 || g.Lane(at) != n.Lane || g.Removing[at] != n.Removing {
+	if at < 0 || g.Removing[at] != n.Removing {
 		return false
 	}
 	var has []resource.ID
@@ -189,8 +188,7 @@ func nodesOf(resources []*resource.Resource) []version.Node {
 		if r.Purged {
 			purged[r.ID] = true
 		}
-		nodes = append(nodes, version.Node{ID: r.ID,
-			Lane: state.LaneOf(r.Agent), Requires: r.Requires})
+		nodes = append(nodes, version.Node{ID: r.ID, Requires: r.Requires})
 	}
 	return version.ReversePurged(nodes, purged)
 }

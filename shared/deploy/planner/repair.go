@@ -124,7 +124,7 @@ func (p *planning) graphOfRows(ctx context.Context) (*version.Graph, error) {
 		if row.Orphaned {
 			return nil
 		}
-		node := version.Node{ID: row.ID, Lane: row.Lane, Removing: row.Removing}
+		node := version.Node{ID: row.ID, Removing: row.Removing}
 		if res, err := resource.Decode(row.Body); err == nil {
 			node.Requires = res.Requires
 		}

@@ -2,8 +2,8 @@ package version
 
 import (
 	"slices"
+	"strings"
 
-	"southbound/shared/deploy/state"
 	"southbound/shared/internal/dag"
 	"southbound/shared/resource"
 )
@@ -12,7 +12,7 @@ import (
 type AgentIndex struct {
 	Names  []string
 	number map[string]int32 // by name: index into Names
-	of     []int32          // by lane
+	of     []int32          // by node
 }
 
 // NumberOf returns the number of an agent, that is the index of its name; -1: the graph has no
@@ -27,15 +27,24 @@ func (x *AgentIndex) NumberOf(agent string) int32 {
 // Agents returns the index of the agents of a graph. It is made once.
 func (g *Graph) Agents() *AgentIndex {
 	g.agentsOnce.Do(func() {
-		x := &AgentIndex{number: map[string]int32{}, of: make([]int32, len(g.Lanes))}
-		for i, lane := range g.Lanes {
-			name := state.AgentOf(lane)
+		x := &AgentIndex{number: map[string]int32{}, of: make([]int32, len(g.IDs))}
+		begin := "\x00" // of ids of the same type and agent as the id before; no id begins with it
+		for i, id := range g.IDs {
+			if strings.HasPrefix(string(id), begin) {
+				x.of[i] = x.of[i-1]
+				continue
+			}
+			name := id.Agent()
 			a, known := x.number[name]
 			if !known {
 				a = int32(len(x.Names)) // see Node
 				x.number[name], x.Names = a, append(x.Names, name)
 			}
-			x.of[i] = a
+			x.of[i], begin = a, "\x00"
+			if to := strings.IndexByte(string(id), '[') + 1 + len(name); len(id) > to &&
+				strings.HasSuffix(string(id[:to]), name) && id[to] == ',' { // not escaped
+				begin = string(id[:to+1])
+			}
 		}
 		g.agentIndex = x
 	})
@@ -52,8 +61,7 @@ func (g *Graph) NodesOf(agent string) []int32 {
 	}
 	g.nodesOnce.Do(func() {
 		g.nodesOf = make([][]int32, len(x.Names))
-		for n, lane := range g.LaneOf {
-			a := x.of[lane]
+		for n, a := range x.of {
 			g.nodesOf[a] = append(g.nodesOf[a], int32(n)) // see Node
 		}
 	})
@@ -61,28 +69,16 @@ func (g *Graph) NodesOf(agent string) []int32 {
 }
 
 // AgentOf returns the number of the agent of a node.
-func (g *Graph) AgentOf(n int32) int32 { return g.Agents().of[g.LaneOf[n]] }
+func (g *Graph) AgentOf(n int32) int32 { return g.Agents().of[n] }
 
 // Part returns the graph of some nodes, which are ascending, and of the edges between them.
 func (g *Graph) Part(nodes []int32) *Graph {
 	out := &Graph{
 		IDs:      make([]resource.ID, len(nodes)),
-		LaneOf:   make([]int32, len(nodes)),
 		Removing: make([]bool, len(nodes)),
 	}
-	used := make([]int32, len(nodes))
 	for i, n := range nodes {
-		used[i] = g.LaneOf[n]
-	}
-	slices.Sort(used)
-	used = slices.Compact(used)
-	for _, lane := range used {
-		out.Lanes = append(out.Lanes, g.Lanes[lane])
-	}
-	for i, n := range nodes {
-		lane, _ := slices.BinarySearch(used, g.LaneOf[n])
 		out.IDs[i], out.Removing[i] = g.IDs[n], g.Removing[n]
-		out.LaneOf[i] = int32(lane) // see Node
 	}
 	var edges []int32
 	out.dag = dag.New(len(nodes), func(i int) []int32 {

@@ -145,10 +145,9 @@ func (g *Graph) edited(e *edit) *Graph {
 	return out
 }
 
-// connect gives a graph with ids its lanes and edges. A node that is not negative in from keeps the
+// connect gives a graph with ids its edges. A node that is not negative in from keeps the
 // edges of another graph, whose nodes have the numbers now. All other nodes come from which.
 func (g *Graph) connect(of *Graph, from, now []int32, which func(i int) *Node) {
-	g.numberLanes(of, from, which)
 	buf := make([]int32, 0, 16)
 	g.dag = of.dag.Edit(from, now, func(i int) []int32 {
 		buf = buf[:0]
@@ -159,53 +158,14 @@ func (g *Graph) connect(of *Graph, from, now []int32, which func(i int) *Node) {
 	})
 }
 
-// numberLanes gives a graph its lanes, and the lane numbers of its nodes. A node that is not
-// negative in from keeps its lane in another graph. All other nodes come from which.
-func (g *Graph) numberLanes(of *Graph, from []int32, which func(i int) *Node) {
-	used := make([]bool, len(of.Lanes))
-	for i, was := range from {
-		if was >= 0 {
-			used[of.LaneOf[was]] = true
-		} else if lane, is := slices.BinarySearch(of.Lanes, which(i).Lane); is {
-			used[lane] = true
-		} else if lane, is := slices.BinarySearch(g.Lanes, which(i).Lane); !is {
-			g.Lanes = slices.Insert(g.Lanes, lane, which(i).Lane)
-		}
-	}
-	for lane, name := range of.Lanes {
-		if used[lane] {
-			g.Lanes = append(g.Lanes, name)
-		}
-	}
-	slices.Sort(g.Lanes)
-	now := make([]int32, len(of.Lanes))
-	for lane, name := range of.Lanes {
-		now[lane] = g.laneOf(name)
-	}
-	g.LaneOf = make([]int32, len(from))
-	for i, was := range from {
-		if was >= 0 {
-			g.LaneOf[i] = now[of.LaneOf[was]]
-		} else {
-			g.LaneOf[i] = g.laneOf(which(i).Lane)
-		}
-	}
-}
-
-// laneOf returns the index of a lane.
-func (g *Graph) laneOf(lane string) int32 {
-	i, _ := slices.BinarySearch(g.Lanes, lane)
-	return int32(i) // see Node
-}
-
 const (
 	additionFormat = 2 // of an edit that only adds nodes
 	editFormat     = 3
 )
 
-// encodeEdit returns the stored form of the edit of a graph: the format, the lanes, and then for
-// each node that is put its id, its lane with the removing flag, and the ids of its requirements.
-// Unless the edit only adds nodes, the ids of removed nodes precede them.
+// encodeEdit returns the stored form of the edit of a graph: the format, and then for each put node
+// its id, the number of its requirements with the removing flag, and their ids. Unless the edit only
+// adds nodes, the ids of removed nodes precede them.
 func (g *Graph) encodeEdit() []byte {
 	w := &binform.Writer{}
 	if g.since.adds {
@@ -213,7 +173,6 @@ func (g *Graph) encodeEdit() []byte {
 	} else {
 		w.Uint(editFormat)
 	}
-	w.Texts(g.Lanes)
 	if !g.since.adds {
 		w.Len(len(g.since.gone))
 		for _, id := range g.since.gone {
@@ -224,12 +183,7 @@ func (g *Graph) encodeEdit() []byte {
 	for i := range g.since.put {
 		n := &g.since.put[i]
 		w.Text(string(n.ID))
-		flag := uint64(g.laneOf(n.Lane)) << 1 // not negative
-		if n.Removing {
-			flag |= 1
-		}
-		w.Uint(flag)
-		w.Len(len(n.Requires))
+		w.Uint(edgesOf(len(n.Requires), n.Removing))
 		for _, id := range n.Requires {
 			w.Text(string(id))
 		}
@@ -249,7 +203,6 @@ func decodeEdit(g *Graph, name string, stored []byte) (*Graph, error) {
 	if format != additionFormat && format != editFormat {
 		return nil, damagedGraph()
 	}
-	lanes := r.Texts()
 	var gone []resource.ID
 	if format == editFormat {
 		gone = make([]resource.ID, r.Len())
@@ -261,12 +214,9 @@ func decodeEdit(g *Graph, name string, stored []byte) (*Graph, error) {
 	for i := range put {
 		n := &put[i]
 		n.ID = resource.ID(r.Text())
-		flag := r.UintTo(uint64(len(lanes))*2 + 1)
-		if int(flag>>1) >= len(lanes) { // bounded
-			return nil, damagedGraph()
-		}
-		n.Lane, n.Removing = lanes[flag>>1], flag&1 == 1
-		for range r.Len() {
+		var count int
+		count, n.Removing = readEdges(r)
+		for range count {
 			n.Requires = append(n.Requires, resource.ID(r.Text()))
 		}
 		if format == additionFormat && g.Node(n.ID) >= 0 || i > 0 && put[i-1].ID >= n.ID {

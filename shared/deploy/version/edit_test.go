@@ -45,8 +45,7 @@ func nodesAt(rng *rand.Rand, g *Graph, n int) []Node {
 			continue
 		}
 		seen[id] = true
-		one := Node{ID: id, Lane: fmt.Sprintf("a%d/%d", rng.IntN(3), rng.IntN(4)),
-			Removing: rng.IntN(9) == 0}
+		one := Node{ID: id, Removing: rng.IntN(9) == 0}
 		for range rng.IntN(3) {
 			if rng.IntN(2) == 0 && len(out) > 0 {
 				one.Requires = append(one.Requires, out[rng.IntN(len(out))].ID)
@@ -182,8 +181,8 @@ func TestGraphsKeepBase(t *testing.T) {
 // TestDamagedAddition refuses additions that are cut, and those of nodes that are there.
 func TestDamagedAddition(t *testing.T) {
 	t.Parallel()
-	base := NewGraph([]Node{{ID: "a", Lane: "x/0"}})
-	more := []Node{{ID: "b", Lane: "y/0", Requires: []resource.ID{"a"}}}
+	base := NewGraph([]Node{{ID: "a"}})
+	more := []Node{{ID: "b", Requires: []resource.ID{"a"}}}
 	stored := base.Edit("base", nil, more).encodeEdit()
 	edited := base.Edit("base", []resource.ID{"a"}, more).encodeEdit()
 	for _, stored := range [][]byte{stored, edited} {
@@ -193,7 +192,7 @@ func TestDamagedAddition(t *testing.T) {
 			}
 		}
 	}
-	has := NewGraph([]Node{{ID: "b", Lane: "x/0"}})
+	has := NewGraph([]Node{{ID: "b"}})
 	if _, err := decodeEdit(has, "base", stored); !fault.Is(err, fault.Damaged) {
 		t.Errorf("an addition of what is there: %v", err)
 	}

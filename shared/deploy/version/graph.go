@@ -5,6 +5,7 @@ import (
 	"sort"
 	"sync"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/internal/binform"
 	"southbound/shared/internal/dag"
 	"southbound/shared/resource"
@@ -16,8 +17,6 @@ import (
 // releaser.buildGraph in package planner.
 type Graph struct {
 	IDs      []resource.ID // ascending
-	Lanes    []string      // ascending
-	LaneOf   []int32       // by node: index into Lanes
 	Removing []bool        // by node: left the model and is being purged
 	dag      *dag.Graph
 	orderMu  sync.Mutex
@@ -70,7 +69,7 @@ func DependantsOf(g *Graph, id resource.ID) []resource.ID {
 }
 
 // Lane returns the lane of node.
-func (g *Graph) Lane(node int32) string { return g.Lanes[g.LaneOf[node]] }
+func (g *Graph) Lane(node int32) string { return state.LaneOf(g.Agents().Names[g.AgentOf(node)]) }
 
 // Order returns all nodes, requirements first.
 func (g *Graph) Order() []int32 {
@@ -85,7 +84,6 @@ func (g *Graph) Order() []int32 {
 // Node is the input of NewGraph for one resource.
 type Node struct {
 	ID       resource.ID
-	Lane     string
 	Removing bool
 	Requires []resource.ID // ids that are not nodes are left out
 }
@@ -95,23 +93,12 @@ func NewGraph(nodes []Node) *Graph {
 	slices.SortFunc(nodes, compareNodes)
 	g := &Graph{
 		IDs:      make([]resource.ID, len(nodes)),
-		LaneOf:   make([]int32, len(nodes)),
 		Removing: make([]bool, len(nodes)),
 	}
 	index := make(map[resource.ID]int32, len(nodes))
-	laneSet := map[string]bool{}
 	for i, n := range nodes {
 		g.IDs[i], g.Removing[i] = n.ID, n.Removing
 		index[n.ID] = int32(i) // see Node
-		laneSet[n.Lane] = true
-	}
-	for lane := range laneSet {
-		g.Lanes = append(g.Lanes, lane)
-	}
-	slices.Sort(g.Lanes)
-	laneIndex := make(map[string]int32, len(g.Lanes))
-	for i, lane := range g.Lanes {
-		laneIndex[lane] = int32(i) // see Node
 	}
 	buf := make([]int32, 0, 16)
 	g.dag = dag.New(len(nodes), func(i int) []int32 {
@@ -123,35 +110,42 @@ func NewGraph(nodes []Node) *Graph {
 		}
 		return buf
 	})
-	for i := range nodes {
-		g.LaneOf[i] = laneIndex[nodes[i].Lane]
-	}
 	return g
 }
 
 const graphFormat = 1
 
-// encode returns the stored form: the format, the lanes, and then for each node its id, its lane
-// with the removing flag, and its edges as distances.
+// encode returns the stored form: the format, and then for each node its id, the number of its
+// edges with the removing flag, and the edges as distances.
 func (g *Graph) encode() []byte {
 	w := &binform.Writer{}
 	w.Uint(graphFormat)
-	w.Texts(g.Lanes)
 	w.Len(len(g.IDs))
 	for i, id := range g.IDs {
 		w.Text(string(id))
-		flag := uint64(g.LaneOf[i]) << 1 // not negative
-		if g.Removing[i] {
-			flag |= 1
-		}
-		w.Uint(flag)
 		reqs := g.dag.Requires(i)
-		w.Len(len(reqs))
+		w.Uint(edgesOf(len(reqs), g.Removing[i]))
 		for _, r := range reqs {
 			w.Int(int64(r) - int64(i))
 		}
 	}
 	return compress(w.B)
+}
+
+// edgesOf returns the stored form of a number of edges and the removing flag.
+func edgesOf(n int, removing bool) uint64 {
+	edges := uint64(n) << 1 // not negative
+	if removing {
+		edges |= 1
+	}
+	return edges
+}
+
+// readEdges is the inverse of edgesOf. The number is at most the number of bytes left, as that of
+// Reader.Len.
+func readEdges(r *binform.Reader) (n int, removing bool) {
+	edges := r.UintTo(uint64(len(r.B))*2 + 1)
+	return int(edges >> 1), edges&1 == 1 // checked
 }
 
 // decodeGraph reads a stored graph. Its error is Damaged.
@@ -165,24 +159,17 @@ func decodeGraph(stored []byte) (*Graph, error) {
 	if r.Uint() != graphFormat {
 		return nil, damaged
 	}
-	lanes := r.Texts()
 	n := r.Len()
 	g := &Graph{
 		IDs:      make([]resource.ID, n),
-		Lanes:    lanes,
-		LaneOf:   make([]int32, n),
 		Removing: make([]bool, n),
 	}
 	edges := make([][]int32, n)
 	for i := 0; i < n && !r.Bad; i++ {
 		g.IDs[i] = resource.ID(r.Text())
-		flag := r.UintTo(uint64(len(lanes))*2 + 1)
-		g.LaneOf[i], g.Removing[i] = int32(flag>>1), flag&1 == 1 // bounded
-		if int(g.LaneOf[i]) >= len(lanes) {
-			r.Fail()
-			break
-		}
-		edges[i] = make([]int32, r.Len())
+		var count int
+		count, g.Removing[i] = readEdges(r)
+		edges[i] = make([]int32, count)
 		for j := range edges[i] {
 			to := r.Int() + int64(i)
 			if to < 0 || to >= int64(n) {

@@ -11,10 +11,9 @@ func TestGraphRoundTrip(t *testing.T) {
 	t.Parallel()
 	g := NewGraph(
 		[]Node{
-			{ID: "t::T[a,n=1]", Lane: "a/0"},
+			{ID: "t::T[a,n=1]"},
 			{
 				ID:       "t::T[b,n=2]",
-				Lane:     "b/1",
 				Removing: true,
 				Requires: []resource.ID{"t::T[a,n=1]", "t::T[x,n=9]"},
 			},
@@ -22,7 +21,7 @@ func TestGraphRoundTrip(t *testing.T) {
 	)
 	stored := g.encode()
 	back, err := decodeGraph(stored)
-	if err != nil || len(back.IDs) != 2 || back.Lane(1) != "b/1" || !back.Removing[1] ||
+	if err != nil || len(back.IDs) != 2 || back.Lane(1) != "b/0" || !back.Removing[1] ||
 		len(back.Requires(1)) != 1 {
 		t.Fatalf("%v: %+v", err, back)
 	}
@@ -37,7 +36,7 @@ func TestGraphRoundTrip(t *testing.T) {
 func FuzzDecodeGraph(f *testing.F) {
 	f.Add(
 		NewGraph(
-			[]Node{{ID: "a", Lane: "x/0"}, {ID: "b", Lane: "y/0", Requires: []resource.ID{"a"}}},
+			[]Node{{ID: "a"}, {ID: "b", Requires: []resource.ID{"a"}}},
 		).encode(),
 	)
 	f.Add([]byte{})
@@ -55,7 +54,7 @@ func FuzzDecodeGraph(f *testing.F) {
 
 // TestNumberOf pins that an agent of which a graph has no resource is not taken for the first one.
 func TestNumberOf(t *testing.T) {
-	g := NewGraph([]Node{{ID: "t::T[b,name=x]", Lane: "b/0"}, {ID: "t::T[a,name=x]", Lane: "a/0"}})
+	g := NewGraph([]Node{{ID: "t::T[b,name=x]"}, {ID: "t::T[a,name=x]"}})
 	x := g.Agents()
 	for name, want := range map[string]int32{"a": 0, "b": 1, "c": -1} {
 		if got := x.NumberOf(name); got != want {
