@@ -17,7 +17,7 @@ var unread = strings.Fields(`
 	docs/design/packages-and-services.md docs/design/provision.md
 	docs/design/python-functions.md docs/design/remote.md
 	docs/design/secretsources.md docs/design/targets.md docs/design/terraform.md
-	docs/design/things.md`)
+`)
 
 // page checks the Markdown file at path, without its blocks of code.
 func (c *checker) page(path string) error {
