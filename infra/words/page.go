@@ -13,7 +13,7 @@ var unread = strings.Fields(`
 	docs/language/lsm.md docs/language/templates.md
 	docs/design/aws-store.md docs/design/engine-today.md
 	docs/design/export.md docs/design/files.md docs/design/indexes.md
-	docs/design/jobs.md docs/design/language.md docs/design/lsp.md
+	docs/design/jobs.md docs/design/lsp.md
 	docs/design/packages-and-services.md docs/design/provision.md
 	docs/design/python-functions.md docs/design/remote.md
 	docs/design/secretsources.md docs/design/targets.md docs/design/terraform.md
