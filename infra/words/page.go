@@ -15,7 +15,7 @@ var unread = strings.Fields(`
 	docs/design/export.md docs/design/files.md docs/design/indexes.md
 	docs/design/jobs.md docs/design/lsp.md
 	docs/design/packages-and-services.md docs/design/provision.md
-	docs/design/python-functions.md docs/design/remote.md
+	docs/design/python-functions.md
 	docs/design/secretsources.md docs/design/targets.md docs/design/terraform.md
 `)
 
