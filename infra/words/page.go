@@ -12,7 +12,7 @@ var unread = strings.Fields(`
 	docs/invariants.md
 	docs/language/lsm.md docs/language/templates.md
 	docs/design/aws-store.md docs/design/engine-today.md
-	docs/design/export.md docs/design/files.md docs/design/indexes.md
+	docs/design/export.md docs/design/indexes.md
 	docs/design/jobs.md docs/design/lsp.md
 	docs/design/packages-and-services.md docs/design/provision.md
 	docs/design/python-functions.md
