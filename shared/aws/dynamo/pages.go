@@ -68,7 +68,9 @@ func (a *attached) size() (items, bytes int) {
 
 // pagesOf divides a commit. A prefix of the pages is a prefix of the rows, each with what belongs to
 // it. Kept states, and entries, actions and facts that belong to none of the rows, come first: they
-// may be stored without the rest. Requests come last, since they are complete only then.
+// may be stored without the rest. Parameters follow their entries, and come before the rows that have
+// their values: if the rest is lost, the entry makes a sweep give the values to the rows. Requests
+// come last, since they are complete only then.
 func (s *store) pagesOf(in *state.Commit) []page {
 	p := &pager{limits: &s.limits}
 	releasing := in.Env != nil && in.Env.Releasing != 0
@@ -78,15 +80,15 @@ func (s *store) pagesOf(in *state.Commit) []page {
 	p.kept(in)
 	of, others := attach(in)
 	p.others(others)
-	for i := range in.Rows {
-		p.row(&in.Rows[i], of[in.Rows[i].ID])
-		delete(of, in.Rows[i].ID)
-	}
 	for _, parameter := range in.Parameters {
 		if parameter.Of == "" {
 			to := p.room(1, 2*len(parameter.Value))
 			to.facts = append(to.facts, parameter)
 		}
+	}
+	for i := range in.Rows {
+		p.row(&in.Rows[i], of[in.Rows[i].ID])
+		delete(of, in.Rows[i].ID)
 	}
 	for _, k := range in.DropParameters {
 		to := p.room(1, 0)

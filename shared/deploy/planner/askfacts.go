@@ -96,7 +96,7 @@ func addAwaitedFacts(ctx context.Context, p *planning, want map[resource.ID]bool
 	if len(fresh) == 0 {
 		return nil
 	}
-	return eachUndefined(ctx, p, func(row *state.Row) error {
+	return eachOf(ctx, p, state.StatusUndefined, func(row *state.Row) error {
 		if p.rows[row.ID] != nil {
 			return nil
 		}

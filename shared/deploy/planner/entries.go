@@ -97,8 +97,8 @@ func (pl *Planner) WithValues(
 }
 
 // lostValues returns the resources of entries whose rows have another intent than the entry has with the
-// values that are known now: a value was forgotten, or a change of a fact was not followed. No other
-// part of these resources needs to have changed.
+// values that are known now: a value was forgotten, or a change of a fact was not followed. An undefined row may have some of its
+// values. No other part of these resources needs to have changed.
 func lostValues(
 	ctx context.Context,
 	p *planning,
@@ -119,11 +119,12 @@ func lostValues(
 		return nil, err
 	}
 	valued, err := p.resolver().resolveEntries(ctx, entries, agents,
-		func(id resource.ID) bool { return hasValues(rows[id]) })
+		func(id resource.ID) bool { return hasIntent(rows[id]) })
 	lost := map[resource.ID]bool{}
 	for i := range valued {
 		en := &valued[i]
-		if en.misfit != "" || en.lacks || en.Hash != rows[en.ID].Hash {
+		row := rows[en.ID]
+		if (en.misfit != "" || en.lacks) && !row.Undefined() || en.Hash != row.Hash {
 			lost[en.ID] = true
 		}
 	}
@@ -157,7 +158,7 @@ func (r *releaser) resolveValues(ctx context.Context) error {
 // a purged resource whose description is the same: its facts may be gone with the purge.
 func (r *releaser) keepRowValues(en *version.Entry, agents map[string]resource.Agent) error {
 	row := r.rows[en.ID]
-	if !en.HasReferences() || !hasValues(row) {
+	if !en.HasReferences() || !hasIntent(row) || row.Undefined() {
 		return nil
 	}
 	res, err := resource.Decode(en.Body)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"southbound/shared/deploy/state"
@@ -165,7 +166,8 @@ func (pl *Planner) forget(
 				p.store.dropKept = append(p.store.dropKept, row.EarlierIDs()...)
 			}
 			follows = append(follows, state.Outbox{ID: pl.NewID(), Kind: state.OutboxRecovered, Of: id,
-				At: pl.Clock.Now(), Priority: state.PriorityUserDeploy})
+				At: pl.Clock.Now(), Priority: state.PriorityUserDeploy,
+				Ticket: math.MaxInt64}) // a dependant that is running has not waited for this
 		}
 		facts, err := pl.State.Parameters(ctx, env, state.ParameterQuery{Facts: true})
 		if err != nil {

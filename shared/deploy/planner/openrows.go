@@ -16,7 +16,7 @@ import (
 
 // resolveRows resolves the references of undefined rows again, and those of the dependants of
 // resources whose facts have changed: of rows that refer to one of some parameters and facts (nil:
-// of all). It schedules rows that no longer lack a value, and rows that get another value.
+// of all). The changed id "" stands for parameters. It schedules rows that no longer lack a value, and rows that get another value.
 func resolveRows(
 	ctx context.Context, p *planning, changed []resource.ID, about map[state.ParameterKey]bool,
 ) error {
@@ -29,7 +29,7 @@ func resolveRows(
 		return fault.Wrap(fault.Unknown, "read agents", err)
 	}
 	open := &openRows{of: map[resource.ID]*resource.Resource{}, about: about}
-	if err := eachUndefined(ctx, p, func(row *state.Row) error {
+	if err := eachOf(ctx, p, state.StatusUndefined, func(row *state.Row) error {
 		return open.add(p.planned(row))
 	}); err != nil {
 		return err
@@ -48,7 +48,18 @@ func resolveRows(
 			return err
 		}
 	}
-	if err := p.spreadBlocks(ctx, graph, nil); err != nil {
+	var blocked []resource.ID
+	if about == nil && slices.Contains(changed, "") {
+		// an interrupted request may have written a row, and not the rows that it blocks
+		err = eachOf(ctx, p, state.StatusBlocked, func(row *state.Row) error {
+			blocked = append(blocked, row.ID)
+			return nil
+		})
+	}
+	if err == nil {
+		err = p.spreadBlocks(ctx, graph, blocked)
+	}
+	if err != nil {
 		return err
 	}
 	p.orderBy(graph)
@@ -136,11 +147,10 @@ func resolveRow(
 	return nil
 }
 
-// eachUndefined calls f for every stored row that is undefined, and reads no others.
-func eachUndefined(ctx context.Context, p *planning, f func(*state.Row) error) error {
-	if n, err := countRows(ctx, p, state.StatusUndefined); err != nil || n == 0 {
+// eachOf calls f for every stored row with a status, and reads no others.
+func eachOf(ctx context.Context, p *planning, s state.Status, f func(*state.Row) error) error {
+	if n, err := countRows(ctx, p, s); err != nil || n == 0 {
 		return err
 	}
-	return p.pl.Client.EachFound(ctx, p.env.Name,
-		state.Filter{Statuses: []state.Status{state.StatusUndefined}}, f)
+	return p.pl.Client.EachFound(ctx, p.env.Name, state.Filter{Statuses: []state.Status{s}}, f)
 }

@@ -21,7 +21,7 @@ func writtenOf(row *state.Row, agents map[string]resource.Agent) (version.Entry,
 	return en, fault.Wrap(fault.Internal, "encode resource "+string(row.ID), err)
 }
 
-// hasValues reports whether a row has an intent in force, with values for all its references.
-func hasValues(row *state.Row) bool {
-	return row != nil && !row.Undefined() && !row.Orphaned && !row.Removing && !row.Damaged()
+// hasIntent reports whether a row has an intent in force.
+func hasIntent(row *state.Row) bool {
+	return row != nil && !row.Orphaned && !row.Removing && !row.Damaged()
 }

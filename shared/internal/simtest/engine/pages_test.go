@@ -89,7 +89,7 @@ func TestPagesMutants(t *testing.T) {
 					last(pages).Env, pages[0].Env = e, nil
 				}
 			}},
-		{"EventsLast", "entries of the outbox are stored with the last page", 2000,
+		{"EventsLast", "entries of the outbox are stored with the last page", 8000,
 			func(pages []state.Commit) {
 				for i := range pages[:len(pages)-1] {
 					last(pages).AddOutbox = append(last(pages).AddOutbox, pages[i].AddOutbox...)

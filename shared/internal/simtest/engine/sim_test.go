@@ -99,6 +99,7 @@ func TestOnceViolated(t *testing.T) {
 	t.Parallel()
 	for why, seed := range map[string]uint64{
 		"a moved row is removed before its last state is stored under the new id (T1)": 450909,
+		"a value is forgotten of a resource that still lacks another value (D4)":       8000440,
 		"the time of a worker ends while one of its lanes waits beside another (late)": 2100345,
 	} {
 		t.Run(why, func(t *testing.T) { holds(t, Draw(seed)) })
@@ -123,6 +124,7 @@ func TestOnceInFocus(t *testing.T) {
 		"a lane fails with the settings that its worker has read before":               {"moves", 5001386},
 		"a dependant is claimed with a requirement that fails, and leaves it":          {"listed", 5003926},
 		"a thing moves to another agent while its former id is to be purged":           {"agents", 107350},
+		"a resource is forgotten while a dependant runs that waited for it":            {"targets", 8002190},
 		"a lane lists things while the list of another fails":                          {"shelved", 5000339},
 		"a state is imported while the worker of the agent may purge it":               {"outputs", 3000870},
 	} {
