@@ -14,7 +14,7 @@ var unread = strings.Fields(`
 	docs/design/aws-store.md docs/design/engine-today.md
 	docs/design/export.md docs/design/indexes.md
 	docs/design/jobs.md docs/design/lsp.md
-	docs/design/packages-and-services.md docs/design/provision.md
+	docs/design/packages-and-services.md
 	docs/design/python-functions.md
 	docs/design/secretsources.md docs/design/targets.md docs/design/terraform.md
 `)
