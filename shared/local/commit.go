@@ -160,17 +160,14 @@ func (t *tx) row(i int) error {
 type place struct {
 	k, rev int64 // k 0: not stored
 	count  countKey
-	facet  facet
 	set    string
-	why    string
 }
 
 func (t *tx) find(id resource.ID) (p place, err error) {
-	const sql = "SELECT k, rev, lane, status, facet, set_name, why FROM resources WHERE env = ? AND id = ?"
+	const sql = "SELECT k, rev, lane, status, set_name FROM resources WHERE env = ? AND id = ?"
 	err = query(t.c, sql, func(s *sqlite.Stmt) error {
 		p = place{s.ColumnInt64(0), s.ColumnInt64(1),
-			countKey{s.ColumnText(2), id.Type(), state.Status(s.ColumnText(3))},
-			facet(s.ColumnInt64(4)), s.ColumnText(5), s.ColumnText(6)}
+			countKey{s.ColumnText(2), id.Type(), state.Status(s.ColumnText(3))}, s.ColumnText(4)}
 		return nil
 	}, t.env, string(id))
 	return p, err
@@ -179,10 +176,12 @@ func (t *tx) find(id resource.ID) (p place, err error) {
 func (t *tx) insert(i int) error {
 	r := &t.records[i]
 	const sql = "INSERT INTO resources (env, id, rev, lane, ticket, next_at, checked, status, " +
-		"facet, set_name, why, state, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
+		"compliance, last_run, blocked, why, set_name, state, sum) " +
+		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
 		"ON CONFLICT DO NOTHING"
 	if err := query(t.c, sql, nil, t.env, r.id, r.rev, r.lane, r.ticket, r.timer, r.checked,
-		r.status, int64(r.facet), r.set, r.why, r.state, int64(r.sum)); err != nil {
+		r.status, r.compliance, r.lastRun, r.blocked, r.why, r.set, r.state,
+		int64(r.sum)); err != nil {
 		return err
 	}
 	if t.c.Changes() == 0 {
@@ -197,20 +196,19 @@ func (t *tx) insert(i int) error {
 func (t *tx) update(i int, have place) error {
 	r := &t.records[i]
 	t.counts[countKey{r.lane, resource.ID(r.id).Type(), state.Status(r.status)}]++
-	const sql = "UPDATE resources SET rev = ?, ticket = ?, next_at = ?, checked = ?, status = ?, " +
-		"state = ?, sum = ? WHERE k = ?"
-	if err := query(t.c, sql, nil, r.rev, r.ticket, r.timer, r.checked, r.status, r.state,
-		int64(r.sum), have.k); err != nil {
+	const sql = "UPDATE resources SET rev = ?, ticket = ?, next_at = ?, checked = ?, compliance = ?, " +
+		"last_run = ?, blocked = ?, why = ?, state = ?, sum = ? WHERE k = ?"
+	if err := query(t.c, sql, nil, r.rev, r.ticket, r.timer, r.checked, r.compliance, r.lastRun,
+		r.blocked, r.why, r.state, int64(r.sum), have.k); err != nil {
 		return err
 	}
 	for _, column := range []struct {
 		differs bool
 		sql     string
-		value   any
+		value   string
 	}{
-		{r.facet != have.facet, "UPDATE resources SET facet = ? WHERE k = ?", int64(r.facet)},
+		{r.status != string(have.count.status), "UPDATE resources SET status = ? WHERE k = ?", r.status},
 		{r.lane != have.count.lane, "UPDATE resources SET lane = ? WHERE k = ?", r.lane},
-		{r.why != have.why, "UPDATE resources SET why = ? WHERE k = ?", r.why},
 		{t.in.Plan && r.set != have.set, "UPDATE resources SET set_name = ? WHERE k = ?", r.set},
 	} {
 		if !column.differs {

@@ -23,9 +23,14 @@ type record struct {
 	sum                         uint32 // of the values above
 	body                        []byte
 	bodySum                     uint32
-	facet                       facet  // follows from the others, as why does
-	why                         string // the reason, in lower case
-	set                         string // the resource set, if the body is known
+	searched                    // follows from the others
+}
+
+// searched are the columns of a row that searches compare.
+type searched struct {
+	compliance, lastRun, blocked string
+	why                          string // the reason, in lower case
+	set                          string // the resource set, if the body is known
 }
 
 // restOfRow holds the fields of a state.Row that no query uses. The numbers of its fields are part
@@ -79,7 +84,8 @@ type restOfRow struct {
 func recordOf(r *state.Row, rev int64) record {
 	out := record{id: string(r.ID), rev: rev, lane: r.Lane, ticket: r.Ticket(), timer: nanos(r.Timer()),
 		checked: r.Checked, status: string(r.Status()), body: r.Body, bodySum: sumOf(r.Body),
-		facet: facetOf(r), why: strings.ToLower(r.Why()), set: r.ResourceSet()}
+		searched: searched{compliance: string(r.Comparison()), lastRun: string(r.LastRun),
+			blocked: string(r.Block()), why: strings.ToLower(r.Why()), set: r.ResourceSet()}}
 	out.state = toCBOR(&restOfRow{Version: r.Version, Hash: r.Hash, Orphaned: r.Orphaned,
 		Removing: r.Removing, Priority: r.Priority, NotBefore: nanos(r.NotBefore),
 		Compliance: r.Compliance, LastRun: r.LastRun, Blocked: r.Blocked, Missing: r.Missing,

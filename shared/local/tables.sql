@@ -34,18 +34,15 @@ CREATE TABLE parameter_changes (
 CREATE INDEX parameter_changes_name ON parameter_changes (env, name, of);
 CREATE TABLE resources (
   k INTEGER PRIMARY KEY, env TEXT NOT NULL, id TEXT NOT NULL, rev INTEGER NOT NULL, lane TEXT NOT NULL, ticket INTEGER NOT NULL,
-  next_at INTEGER NOT NULL, checked INTEGER NOT NULL, status TEXT NOT NULL, facet INTEGER NOT NULL,
-  set_name TEXT NOT NULL, why TEXT NOT NULL, state BLOB NOT NULL, sum INTEGER NOT NULL
+  next_at INTEGER NOT NULL, checked INTEGER NOT NULL, status TEXT NOT NULL,
+  compliance TEXT NOT NULL, last_run TEXT NOT NULL, blocked TEXT NOT NULL, why TEXT NOT NULL, set_name TEXT NOT NULL, state BLOB NOT NULL, sum INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX resources_id ON resources (env, id);
-CREATE INDEX resources_facet ON resources (env, facet, id);
-CREATE INDEX resources_set ON resources (env, set_name, facet, id) WHERE set_name <> '';
-CREATE INDEX resources_why ON resources (env, facet, id, why) WHERE why <> '';
+CREATE INDEX resources_status ON resources (env, status, id);
+CREATE INDEX resources_set ON resources (env, set_name, status, id) WHERE set_name <> '';
 CREATE INDEX resources_lane ON resources (env, lane);
 CREATE INDEX resources_scheduled ON resources (env, lane, id, ticket) WHERE ticket <> 0;
 CREATE INDEX resources_due ON resources (env, next_at) WHERE next_at > 0;
-CREATE INDEX resources_ill ON resources (env, status, id)
-	WHERE status IN ('failed', 'unavailable', 'skipped', 'blocked', 'undefined');
 CREATE TABLE intents (k INTEGER PRIMARY KEY, body BLOB NOT NULL, sum INTEGER NOT NULL) STRICT;
 CREATE TABLE kept (env TEXT NOT NULL, id TEXT NOT NULL, rev TEXT NOT NULL, outputs TEXT NOT NULL, body BLOB NOT NULL,
 	PRIMARY KEY (env, id)) STRICT;

@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"slices"
 
 	"zombiezen.com/go/sqlite"
 
@@ -11,17 +10,6 @@ import (
 )
 
 var _ state.Tallier = (*Home)(nil)
-
-// ill are the statuses in the index resources_ill. SQLite uses such an index only for a condition
-// that repeats its own.
-var ill = []state.Status{state.StatusFailed, state.StatusUnavailable, state.StatusSkipped,
-	state.StatusBlocked, state.StatusUndefined}
-
-const (
-	selectIll = fromResources + "INDEXED BY resources_ill " + withIntents + "r.status = +? AND r.status " +
-		"IN ('failed', 'unavailable', 'skipped', 'blocked', 'undefined') AND r.id > +? ORDER BY r.id LIMIT ?"
-	selectStatus = fromResources + withIntents + "r.status = +? AND r.id > +? ORDER BY r.id LIMIT ?"
-)
 
 // Tally implements state.Tallier.
 func (h *Home) Tally(ctx context.Context, env string) ([]state.Tally, error) {
@@ -41,9 +29,7 @@ func (h *Home) Tally(ctx context.Context, env string) ([]state.Tally, error) {
 func (h *Home) RowsWith(
 	ctx context.Context, env string, status state.Status, after resource.ID, limit int,
 ) ([]state.Row, error) {
-	sql := selectStatus
-	if slices.Contains(ill, status) {
-		sql = selectIll
-	}
+	const sql = fromResources + "INDEXED BY resources_status " + withIntents +
+		"r.status = +? AND r.id > +? ORDER BY r.id LIMIT ?"
 	return h.rows(ctx, sql, env, string(status), string(after), limit)
 }
