@@ -88,52 +88,48 @@ func shortHash(id resource.ID) []byte {
 func (h *Home) Actions(
 	ctx context.Context, env string, q state.ActionQuery,
 ) ([]state.Action, error) {
-	sql, args := "SELECT last, record FROM actions WHERE env = +?", []any{env}
-	add := func(cond string, arg any) {
-		sql += " AND " + cond
-		args = append(args, arg)
-	}
+	w := whereEnv(env)
 	if q.Resource != "" {
-		add("instr(resources, ?) > 0", shortHash(q.Resource)) // other resources may match too
+		w.and("instr(resources, ?) > 0", shortHash(q.Resource)) // other resources may match too
 	}
 	if q.Notable {
-		sql += " AND notable > 0"
+		w.and("notable > 0")
 	}
 	if q.After != "" {
-		add("last > +?", q.After)
+		w.and("last > +?", q.After)
 	}
 	if q.Before != "" {
-		add("first < +?", q.Before)
+		w.and("first < +?", q.Before)
 	}
 	if !q.Since.IsZero() {
-		add("finished >= +?", nanos(q.Since))
+		w.and("finished >= +?", nanos(q.Since))
 	}
 	if !q.Until.IsZero() {
-		add("oldest < +?", nanos(q.Until))
+		w.and("oldest < +?", nanos(q.Until))
 	}
 	if len(q.IDs) > 0 {
-		add("last >= +?", slices.Min(q.IDs))
-		add("first <= +?", slices.Max(q.IDs))
+		w.and("last >= +?", slices.Min(q.IDs))
+		w.and("first <= +?", slices.Max(q.IDs))
 	}
-	found := state.ActionSet{}
+	set := state.ActionSet{}
 	err := h.read(ctx, "read actions", func(c *sqlite.Conn) error {
-		return query(c, sql+" ORDER BY last DESC", func(s *sqlite.Stmt) error {
-			if found.Complete(q.Limit, s.ColumnText(0)) {
+		return query(c, "SELECT last, record FROM actions"+w.sql+" ORDER BY last DESC", func(s *sqlite.Stmt) error {
+			if set.Complete(q.Limit, s.ColumnText(0)) {
 				return errEnough
 			}
 			actions, err := decodeActions(columnBytes(s, 1))
 			for i := range actions {
 				if q.Selects(&actions[i]) {
-					found.Take(&actions[i])
+					set.Take(&actions[i])
 				}
 			}
 			return err
-		}, args...)
+		}, w.args...)
 	})
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	return found.Newest(q.Limit), err
+	return set.Newest(q.Limit), err
 }
 
 // errEnough ends a query early, when no further rows are needed.

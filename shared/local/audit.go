@@ -36,23 +36,18 @@ func (h *Home) putAudit(ctx context.Context, env string, r state.AuditRecord, ke
 func (h *Home) AuditRecords(
 	ctx context.Context, env string, q state.AuditQuery,
 ) ([]state.AuditRecord, error) {
-	sql, args := "SELECT body FROM audit WHERE env = ?", []any{env}
+	w := whereEnv(env)
 	if q.Before != "" {
-		sql, args = sql+" AND id < ?", append(args, q.Before)
+		w.and("id < +?", q.Before)
 	}
 	if !q.Since.IsZero() {
-		sql, args = sql+" AND at >= ?", append(args, nanos(q.Since))
+		w.and("at >= +?", nanos(q.Since))
 	}
-	var out []state.AuditRecord
-	err := h.read(ctx, "read audit", func(c *sqlite.Conn) error {
-		return query(c, sql+" ORDER BY id DESC LIMIT ?", func(s *sqlite.Stmt) error {
-			var r state.AuditRecord
-			if err := json.Unmarshal(columnBytes(s, 0), &r); err != nil {
-				return fault.New(fault.Damaged, "read audit", "a record does not decode")
+	return readList(ctx, h, "read audit", "SELECT body FROM audit"+w.sql+" ORDER BY id DESC LIMIT ?",
+		func(s *sqlite.Stmt) (r state.AuditRecord, err error) {
+			if json.Unmarshal(columnBytes(s, 0), &r) != nil {
+				err = fault.New(fault.Damaged, "read audit", "a record does not decode")
 			}
-			out = append(out, r)
-			return nil
-		}, append(args, q.Limit)...)
-	})
-	return out, err
+			return r, err
+		}, append(w.args, q.Limit)...)
 }

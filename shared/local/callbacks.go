@@ -33,7 +33,7 @@ func putPending(c *sqlite.Conn, env string, r *inventory.Record, from, last int6
 // Register implements callback.Store.
 func (b *Callbacks) Register(ctx context.Context, env string, cb callback.Callback) error {
 	return b.home.write(ctx, writeCallbacks, func(c *sqlite.Conn) error {
-		all, err := callbacksOf(c, env)
+		all, err := list(c, selectCallbacks, storedCallback, env)
 		if err != nil {
 			return err
 		}
@@ -70,28 +70,16 @@ func (b *Callbacks) Unregister(ctx context.Context, env, id string) error {
 
 // Callbacks implements callback.Store.
 func (b *Callbacks) Callbacks(ctx context.Context, env string) ([]callback.Callback, error) {
-	var out []callback.Callback
-	err := b.home.read(ctx, readCallbacks, func(c *sqlite.Conn) error {
-		var err error
-		out, err = callbacksOf(c, env)
-		return err
-	})
-	return out, err
+	return readList(ctx, b.home, readCallbacks, selectCallbacks, storedCallback, env)
 }
 
-func callbacksOf(c *sqlite.Conn, env string) ([]callback.Callback, error) {
-	var out []callback.Callback
-	err := query(c, "SELECT health, body, env, id FROM callbacks WHERE env = ? ORDER BY id",
-		func(s *sqlite.Stmt) error {
-			var one callback.Callback
-			if err := unsealRow(s, 1, &one, "callbacks"); err != nil {
-				return err
-			}
-			err := instanceJSON(columnBytes(s, 0), &one.Health)
-			out = append(out, one)
-			return err
-		}, env)
-	return out, err
+const selectCallbacks = "SELECT health, body, env, id FROM callbacks WHERE env = ? ORDER BY id"
+
+func storedCallback(s *sqlite.Stmt) (cb callback.Callback, err error) {
+	if err = unsealRow(s, 1, &cb, "callbacks"); err == nil {
+		err = instanceJSON(columnBytes(s, 0), &cb.Health)
+	}
+	return cb, err
 }
 
 // Report implements callback.Store.
@@ -102,35 +90,21 @@ func (b *Callbacks) Report(ctx context.Context, env, id string, h callback.Healt
 	})
 }
 
-const pendingColumns = "SELECT id, service, since, last, told FROM callback_pending WHERE env = ? "
+const selectPending = "SELECT id, service, since, last, told FROM callback_pending WHERE env = ? "
 
-func pendingOf(
-	c *sqlite.Conn, where string, args ...any,
-) ([]callback.Pending, error) {
-	var out []callback.Pending
-	err := query(c, pendingColumns+where, func(s *sqlite.Stmt) error {
-		p := callback.Pending{
-			Instance: s.ColumnText(0), Service: s.ColumnText(1), From: s.ColumnInt64(2),
-			Last: s.ColumnInt64(3), Delivered: map[string]int64{}, // columns
-		}
-		err := instanceJSON(columnBytes(s, 4), &p.Delivered) // the last column
-		out = append(out, p)
-		return err
-	}, args...)
-	return out, err
+func storedPending(s *sqlite.Stmt) (callback.Pending, error) {
+	p := callback.Pending{Instance: s.ColumnText(0), Service: s.ColumnText(1), From: s.ColumnInt64(2),
+		Last: s.ColumnInt64(3), Delivered: map[string]int64{}}
+	err := instanceJSON(columnBytes(s, 4), &p.Delivered) // the column told
+	return p, err
 }
 
 // Pending implements callback.Store.
 func (b *Callbacks) Pending(
 	ctx context.Context, env, after string,
 ) ([]callback.Pending, error) {
-	var out []callback.Pending
-	err := b.home.read(ctx, readCallbacks, func(c *sqlite.Conn) error {
-		var err error
-		out, err = pendingOf(c, "AND id > ? ORDER BY id LIMIT ?", env, after, callback.MaxPending)
-		return err
-	})
-	return out, err
+	return readList(ctx, b.home, readCallbacks, selectPending+"AND id > ? ORDER BY id LIMIT ?",
+		storedPending, env, after, callback.MaxPending)
 }
 
 // Delivered implements callback.Store.
@@ -138,11 +112,10 @@ func (b *Callbacks) Delivered(
 	ctx context.Context, env, instance, id string, seq int64, all []string,
 ) error {
 	return b.home.write(ctx, writeCallbacks, func(c *sqlite.Conn) error {
-		found, err := pendingOf(c, "AND id = ?", env, instance)
-		if err != nil || len(found) == 0 {
+		p, err := one(c, selectPending+"AND id = ?", storedPending, env, instance)
+		if err != nil || p.Instance == "" {
 			return err
 		}
-		p := &found[0]
 		p.Delivered[id] = max(p.Delivered[id], seq)
 		if p.Done(all) {
 			return query(c, "DELETE FROM callback_pending WHERE env = ? AND id = ?", nil, env,

@@ -22,8 +22,8 @@ func (h *Home) Definitions() *Definitions { return &Definitions{h} }
 
 const readDefinitions = "read definitions"
 
-// text is the stored form of a definition.
-type text struct {
+// stored is the stored form of a definition.
+type stored struct {
 	digest string
 	body   []byte
 }
@@ -35,7 +35,7 @@ func (d *Definitions) Put(
 	if err := definition.CheckPut(bundle, services); err != nil {
 		return err
 	}
-	texts := make([]text, len(services))
+	texts := make([]stored, len(services))
 	for i := range services {
 		var err error
 		if texts[i].digest, texts[i].body, err = services[i].Text(); err != nil {
@@ -61,8 +61,7 @@ func (d *Definitions) Put(
 			return err
 		}
 		return query(c, "INSERT OR REPLACE INTO definition_bundles (env, bundle) VALUES (?, ?)",
-			nil,
-			env, bundle)
+			nil, env, bundle)
 	})
 }
 
@@ -80,7 +79,7 @@ func keepModel(c *sqlite.Conn, env, bundle string) error {
 }
 
 func putDefinition(
-	c *sqlite.Conn, env, bundle string, s *definition.Service, t text,
+	c *sqlite.Conn, env, bundle string, s *definition.Service, t stored,
 ) error {
 	err := query(c, "INSERT INTO definitions (env, name, version, usual, digest) "+
 		"VALUES (?, ?, ?, ?, ?)", nil, env, s.Name, s.Version, s.Default, t.digest)
@@ -115,19 +114,12 @@ func checkLive(c *sqlite.Conn, env string) error {
 func (d *Definitions) kept(
 	ctx context.Context, env, sql string, args ...any,
 ) ([]definition.Kept, error) {
-	var out []definition.Kept
-	err := d.home.read(ctx, readDefinitions, func(c *sqlite.Conn) error {
-		return query(c, sql, func(s *sqlite.Stmt) error {
-			one, err := parsed(columnBytes(s, 5), s.ColumnText(3)) // the columns body and digest
-			one.Name, one.Version, one.Default = s.ColumnText(0), s.ColumnInt(1), s.ColumnBool(2)
-			one.Environment = env
-			out = append(out, definition.Kept{
-				Service: one, Digest: s.ColumnText(3), Bundle: s.ColumnText(4), // columns
-			})
-			return err
-		}, append([]any{env}, args...)...)
-	})
-	return out, err
+	return readList(ctx, d.home, readDefinitions, sql, func(s *sqlite.Stmt) (definition.Kept, error) {
+		of, err := parsed(columnBytes(s, 5), s.ColumnText(3)) // the columns body and digest
+		of.Name, of.Version, of.Default = s.ColumnText(0), s.ColumnInt(1), s.ColumnBool(2)
+		of.Environment = env
+		return definition.Kept{Service: of, Digest: s.ColumnText(3), Bundle: s.ColumnText(4)}, err
+	}, append([]any{env}, args...)...)
 }
 
 // parsed decodes a definition. It returns Damaged if digest is not the digest of body.
@@ -224,12 +216,5 @@ func (d *Definitions) Bundles(ctx context.Context) ([]string, error) {
 
 // texts reads the results of a query with one column.
 func (d *Definitions) texts(ctx context.Context, sql string, args ...any) ([]string, error) {
-	var out []string
-	err := d.home.read(ctx, readDefinitions, func(c *sqlite.Conn) error {
-		return query(c, sql, func(s *sqlite.Stmt) error {
-			out = append(out, s.ColumnText(0))
-			return nil
-		}, args...)
-	})
-	return out, err
+	return readList(ctx, d.home, readDefinitions, sql, text[string], args...)
 }

@@ -52,13 +52,10 @@ func (n *Instances) Events(
 ) ([]inventory.Event, error) {
 	var out []inventory.Event
 	err := n.home.read(ctx, "read events", func(c *sqlite.Conn) error {
-		err := query(c, "SELECT body, env, id, seq FROM instance_events WHERE env = +? AND "+
-			"id = +? AND seq > +? ORDER BY seq LIMIT ?", func(s *sqlite.Stmt) error {
-			var e inventory.Event
-			err := unsealRow(s, 0, &e, "instance_events")
-			out = append(out, e)
-			return err
-		}, env, id, after, inventory.Page(limit))
+		var err error
+		out, err = list(c, "SELECT body, env, id, seq FROM instance_events WHERE env = +? AND "+
+			"id = +? AND seq > +? ORDER BY seq LIMIT ?", sealedRow[inventory.Event]("instance_events"),
+			env, id, after, inventory.Page(limit))
 		if err != nil || len(out) == 0 {
 			return err
 		}

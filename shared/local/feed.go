@@ -59,12 +59,9 @@ func feed(c *sqlite.Conn, env string, kinds state.ChangeKind, ids ...resource.ID
 	if kinds == 0 && len(ids) == 0 {
 		return nil
 	}
-	n := int64(0)
-	if err := query(c, "INSERT INTO changes (env, n, kinds, ids) SELECT ?1, coalesce(max(n), 0) + 1, ?2, ?3 "+
-		"FROM changes WHERE env = +?1 RETURNING n", func(s *sqlite.Stmt) error {
-		n = s.ColumnInt64(0)
-		return nil
-	}, env, int64(kinds), joinIDs(ids)); err != nil {
+	n, err := one(c, "INSERT INTO changes (env, n, kinds, ids) SELECT ?1, coalesce(max(n), 0) + 1, "+
+		"?2, ?3 FROM changes WHERE env = +?1 RETURNING n", integer, env, int64(kinds), joinIDs(ids))
+	if err != nil {
 		return err
 	}
 	return query(c, "DELETE FROM changes WHERE env = +? AND n <= +?", nil, env, n-feedKept)
@@ -144,19 +141,16 @@ func (h *Home) Changes(
 func (h *Home) changes(ctx context.Context, env, after string) (out state.Changes, err error) {
 	since, notNumber := strconv.ParseInt(after, 10, 64)
 	known := notNumber == nil && strconv.FormatInt(since, 10) == after && since >= 0
-	last, found := int64(0), int64(0)
+	last, entries := int64(0), int64(0)
 	var ids []resource.ID
-	err = h.read(ctx, "read changes", func(c *sqlite.Conn) error {
-		if err := query(c, "SELECT coalesce(max(n), 0) FROM changes WHERE env = +?",
-			func(s *sqlite.Stmt) error {
-				last = s.ColumnInt64(0)
-				return nil
-			}, env); err != nil || !known || last-since > feedKept {
+	err = h.read(ctx, "read changes", func(c *sqlite.Conn) (err error) {
+		last, err = one(c, "SELECT max(n) FROM changes WHERE env = +?", integer, env)
+		if err != nil || !known || last-since > feedKept {
 			return err
 		}
 		return query(c, "SELECT kinds, ids FROM changes WHERE env = +? AND n > +?",
 			func(s *sqlite.Stmt) error {
-				found++
+				entries++
 				out.Kinds |= state.ChangeKind(s.ColumnInt64(0))
 				more, err := splitIDs(columnBytes(s, 1))
 				ids = append(ids, more...)
@@ -164,7 +158,7 @@ func (h *Home) changes(ctx context.Context, env, after string) (out state.Change
 			}, env, since)
 	})
 	token := strconv.FormatInt(last, 10)
-	if err != nil || !known || last-since != found {
+	if err != nil || !known || last-since != entries {
 		return state.Everything(token), err
 	}
 	out.Token, out.More = token, out.Kinds.Has(anyResource)

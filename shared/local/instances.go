@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -125,7 +126,7 @@ func (n *Instances) Generation(
 	ctx context.Context, env, service string,
 ) (inventory.Generation, error) {
 	var out inventory.Generation
-	err := n.home.read(ctx, "read instances", func(c *sqlite.Conn) (err error) {
+	err := n.home.read(ctx, readInstances, func(c *sqlite.Conn) (err error) {
 		out, err = generation(c, env, service)
 		return err
 	})
@@ -215,19 +216,9 @@ func freeIdentity(c *sqlite.Conn, env string, r *inventory.Record, identity any)
 	if identity == nil {
 		return nil
 	}
-	other := ""
-	err := query(
-		c,
+	other, err := one(c,
 		"SELECT id FROM instances WHERE env = +? AND service = +? AND identity = +? AND id <> +?",
-		func(s *sqlite.Stmt) error {
-			other = s.ColumnText(0)
-			return nil
-		},
-		env,
-		r.Service,
-		identity,
-		r.ID,
-	)
+		text[string], env, r.Service, identity, r.ID)
 	if err == nil && other != "" {
 		return inventory.ErrTaken(r, other)
 	}
@@ -237,18 +228,14 @@ func freeIdentity(c *sqlite.Conn, env string, r *inventory.Record, identity any)
 // putReferences stores the references of an instance, and returns the numbers of added and removed
 // references.
 func putReferences(c *sqlite.Conn, env string, r *inventory.Record) (come, gone int, err error) {
-	before := map[string]bool{}
-	err = query(c, "SELECT target FROM instance_refs WHERE env = +? AND id = +?",
-		func(s *sqlite.Stmt) error {
-			before[s.ColumnText(0)] = true
-			return nil
-		}, env, r.ID)
+	before, err := list(c, "SELECT target FROM instance_refs WHERE env = +? AND id = +?",
+		text[string], env, r.ID)
 	if err != nil {
 		return 0, 0, err
 	}
 	for _, target := range r.Leads() {
-		if before[target] {
-			delete(before, target)
+		if at := slices.Index(before, target); at >= 0 {
+			before = slices.Delete(before, at, at+1)
 			continue
 		}
 		come++
@@ -257,7 +244,7 @@ func putReferences(c *sqlite.Conn, env string, r *inventory.Record) (come, gone 
 			return 0, 0, err
 		}
 	}
-	for target := range before {
+	for _, target := range before {
 		if err := query(c, "DELETE FROM instance_refs WHERE env = ? AND target = ? AND id = ?", nil,
 			env, target, r.ID); err != nil {
 			return 0, 0, err
@@ -269,14 +256,10 @@ func putReferences(c *sqlite.Conn, env string, r *inventory.Record) (come, gone 
 // checkReferences rejects a reference from the instance to a missing, deleted or closed instance.
 // If the instance itself is closed or deleted, checkReferences rejects any reference to it.
 func checkReferences(c *sqlite.Conn, env string, r *inventory.Record) error {
-	wrong := ""
 	const from = "SELECT r.target FROM instance_refs r LEFT JOIN instances i ON i.env = r.env AND " +
 		"i.id = r.target WHERE r.env = +? AND r.id = +? AND (i.id IS NULL OR i.deleted OR " +
 		"i.closed) LIMIT 1"
-	err := query(c, from, func(s *sqlite.Stmt) error {
-		wrong = s.ColumnText(0)
-		return nil
-	}, env, r.ID)
+	wrong, err := one(c, from, text[string], env, r.ID)
 	if err != nil {
 		return err
 	}
@@ -286,24 +269,22 @@ func checkReferences(c *sqlite.Conn, env string, r *inventory.Record) error {
 	if !r.Closed && !r.Deleted {
 		return nil
 	}
-	err = query(c, "SELECT id FROM instance_refs WHERE env = +? AND target = +? ORDER BY id LIMIT 1",
-		func(s *sqlite.Stmt) error {
-			wrong = s.ColumnText(0)
-			return nil
-		}, env, r.ID)
+	wrong, err = one(c, "SELECT id FROM instance_refs WHERE env = +? AND target = +? ORDER BY id LIMIT 1",
+		text[string], env, r.ID)
 	if err == nil && wrong != "" {
 		return inventory.ErrNeeded(r, wrong)
 	}
 	return err
 }
 
-// selectInstances selects the columns that instance reads.
+const readInstances = "read instances"
+
+// selectInstances selects the columns that storedInstance reads.
 const selectInstances = "SELECT rev, body, env, id FROM instances "
 
-// instance reads a record from the columns rev and body, and from the keys of its table.
-func instance(s *sqlite.Stmt, table string) (inventory.Record, error) {
+func storedInstance(s *sqlite.Stmt) (inventory.Record, error) {
 	var r inventory.Record
-	err := unsealRow(s, 1, &r, table)
+	err := unsealRow(s, 1, &r, "instances")
 	r.Rev = s.ColumnInt64(0)
 	return r, err
 }
@@ -334,28 +315,11 @@ func instanceJSON(body []byte, v any) error {
 	return nil
 }
 
-// records reads the records that a query of a table returns.
-func (n *Instances) records(
-	ctx context.Context,
-	table, sql string,
-	args ...any,
-) ([]inventory.Record, error) {
-	var out []inventory.Record
-	err := n.home.read(ctx, "read instances", func(c *sqlite.Conn) error {
-		return query(c, sql, func(s *sqlite.Stmt) error {
-			r, err := instance(s, table)
-			out = append(out, r)
-			return err
-		}, args...)
-	})
-	return out, err
-}
-
 // find reads the instances that match a condition.
 func (n *Instances) find(
 	ctx context.Context, where string, args ...any,
 ) ([]inventory.Record, error) {
-	return n.records(ctx, "instances", selectInstances+where, args...)
+	return readList(ctx, n.home, readInstances, selectInstances+where, storedInstance, args...)
 }
 
 // Instance implements inventory.Store.
@@ -364,12 +328,7 @@ func (n *Instances) Instance(ctx context.Context, env, id string) (inventory.Rec
 	if err != nil || len(found) > 0 {
 		return first(found), err
 	}
-	return inventory.Record{}, fault.New(
-		fault.NotFound,
-		"read instance",
-		"there is no instance %s",
-		id,
-	)
+	return inventory.Record{}, fault.New(fault.NotFound, "read instance", "there is no instance %s", id)
 }
 
 // ByIdentity implements inventory.Store.
@@ -396,7 +355,7 @@ func first(all []inventory.Record) inventory.Record {
 func (n *Instances) Owners(
 	ctx context.Context, env string, ids []string,
 ) (live, gone []string, err error) {
-	err = n.home.read(ctx, "read instances", func(c *sqlite.Conn) error {
+	err = n.home.read(ctx, readInstances, func(c *sqlite.Conn) error {
 		for _, id := range ids {
 			if err := query(c, "SELECT deleted FROM instances WHERE env = ? AND id = ?",
 				func(s *sqlite.Stmt) error {
@@ -417,24 +376,17 @@ func (n *Instances) Owners(
 
 // ReferredBy implements inventory.Store.
 func (n *Instances) ReferredBy(ctx context.Context, env, id string) ([]string, error) {
-	var out []string
-	err := n.home.read(ctx, "read instances", func(c *sqlite.Conn) error {
-		return query(c, "SELECT id FROM instance_refs WHERE env = +? AND target = +? ORDER BY id",
-			func(s *sqlite.Stmt) error {
-				out = append(out, s.ColumnText(0))
-				return nil
-			}, env, id)
-	})
-	return out, err
+	return readList(ctx, n.home, readInstances,
+		"SELECT id FROM instance_refs WHERE env = +? AND target = +? ORDER BY id", text[string], env, id)
 }
 
 // Versions implements inventory.Store.
 func (n *Instances) Versions(
 	ctx context.Context, env, id string, after int64, limit int,
 ) ([]inventory.Record, error) {
-	return n.records(ctx, "instance_versions", "SELECT 0, body, env, id, version "+
+	return readList(ctx, n.home, readInstances, "SELECT body, env, id, version "+
 		"FROM instance_versions WHERE env = +? AND id = +? AND version > +? ORDER BY version LIMIT ?",
-		env, id, after, inventory.Versions(limit))
+		sealedRow[inventory.Record]("instance_versions"), env, id, after, inventory.Versions(limit))
 }
 
 // Due implements inventory.Store.

@@ -16,7 +16,7 @@ func (n *Instances) Instances(
 	ctx context.Context, env string, q inventory.Query,
 ) ([]inventory.Record, error) {
 	var out []inventory.Record
-	err := n.home.read(ctx, "read instances", func(c *sqlite.Conn) error {
+	err := n.home.read(ctx, readInstances, func(c *sqlite.Conn) error {
 		l := listing{c: c, env: env, q: &q}
 		if err := l.plan(); err != nil {
 			return err
@@ -28,23 +28,17 @@ func (n *Instances) Instances(
 		if q.After != nil {
 			l.where += " AND (" + l.key() + ", id)" + compare + l.place()
 		}
-		var ids []string
-		err := query(c, "SELECT id FROM instances "+l.index()+l.where+" ORDER BY "+order+" LIMIT ?",
-			func(s *sqlite.Stmt) error {
-				ids = append(ids, s.ColumnText(0))
-				return nil
-			}, append(l.args, inventory.Page(q.Limit))...)
+		ids, err := list(c, "SELECT id FROM instances "+l.index()+l.where+" ORDER BY "+order+" LIMIT ?",
+			text[string], append(l.args, inventory.Page(q.Limit))...)
 		if err != nil {
 			return err
 		}
 		for _, id := range ids {
-			if err := query(c, selectInstances+"WHERE env = ? AND id = ?", func(s *sqlite.Stmt) error {
-				r, err := instance(s, "instances")
-				out = append(out, r)
-				return err
-			}, env, id); err != nil {
+			r, err := one(c, selectInstances+"WHERE env = ? AND id = ?", storedInstance, env, id)
+			if err != nil {
 				return err
 			}
+			out = append(out, r)
 		}
 		return nil
 	})
@@ -169,7 +163,7 @@ func (l *listing) many() ([]string, error) {
 	err := query(l.c, "SELECT i.rev, i.body, i.env, i.id FROM instance_terms t JOIN instances i "+
 		"ON i.env = t.env AND i.id = t.id WHERE t.env = ? AND t.term = ?",
 		func(s *sqlite.Stmt) error {
-			r, err := instance(s, "instances")
+			r, err := storedInstance(s)
 			if err == nil && l.q.Matches(&r) {
 				out = append(out, r.ID)
 			}

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,58 +24,27 @@ func (h *Home) PutJob(ctx context.Context, env string, j state.Job, now time.Tim
 				return err
 			}
 		}
-		have := int64(0)
-		err := query(
-			c,
-			"SELECT rev FROM jobs WHERE env = ? AND id = ? AND expires > ?",
-			func(s *sqlite.Stmt) error {
-				have = s.ColumnInt64(0)
-				return nil
-			},
-			env,
-			j.ID,
-			now.UnixMilli(),
-		)
+		have, err := one(c, "SELECT rev FROM jobs WHERE env = ? AND id = ? AND expires > ?", integer,
+			env, j.ID, now.UnixMilli())
 		if err != nil {
 			return err
 		}
 		if have != j.Rev {
 			return fault.New(fault.Conflict, "write job", "another has changed it")
 		}
-		return query(
-			c,
-			"INSERT OR REPLACE INTO jobs (env, id, rev, expires, body) VALUES (?, ?, ?, ?, ?)",
-			nil,
-			env,
-			j.ID,
-			rev,
-			j.Expires.UnixMilli(),
-			j.Body,
-		)
+		return query(c, "INSERT OR REPLACE INTO jobs (env, id, rev, expires, body) VALUES (?, ?, ?, ?, ?)",
+			nil, env, j.ID, rev, j.Expires.UnixMilli(), j.Body)
 	})
 	return rev, err
 }
 
 // Jobs implements state.Jobs.
 func (h *Home) Jobs(ctx context.Context, env, begin string, now time.Time) ([]state.Job, error) {
-	var out []state.Job
-	err := h.read(ctx, "read jobs", func(c *sqlite.Conn) error {
-		return query(
-			c,
-			"SELECT id, rev, expires, body FROM jobs WHERE env = ? AND id >= ? AND expires > ? "+
-				"ORDER BY id",
-			func(s *sqlite.Stmt) error {
-				j := state.Job{ID: s.ColumnText(0), Rev: s.ColumnInt64(1),
-					Expires: time.UnixMilli(s.ColumnInt64(2)).UTC(), Body: columnBytes(s, 3)}
-				if strings.HasPrefix(j.ID, begin) {
-					out = append(out, j)
-				}
-				return nil
-			},
-			env,
-			begin,
-			now.UnixMilli(),
-		)
-	})
-	return out, err
+	out, err := readList(ctx, h, "read jobs",
+		"SELECT id, rev, expires, body FROM jobs WHERE env = ? AND id >= ? AND expires > ? ORDER BY id",
+		func(s *sqlite.Stmt) (state.Job, error) {
+			return state.Job{ID: s.ColumnText(0), Rev: s.ColumnInt64(1),
+				Expires: time.UnixMilli(s.ColumnInt64(2)).UTC(), Body: columnBytes(s, 3)}, nil
+		}, env, begin, now.UnixMilli())
+	return slices.DeleteFunc(out, func(j state.Job) bool { return !strings.HasPrefix(j.ID, begin) }), err
 }

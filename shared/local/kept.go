@@ -13,7 +13,6 @@ import (
 func (h *Home) Kept(ctx context.Context, env string, ids []resource.ID) ([]state.Kept, error) {
 	var out []state.Kept
 	err := h.read(ctx, "read kept states", func(c *sqlite.Conn) error {
-		out = nil
 		for _, id := range ids {
 			if err := query(c, "SELECT rev, outputs, body FROM kept WHERE env = ? AND id = ?",
 				func(s *sqlite.Stmt) error {
@@ -35,7 +34,6 @@ func (h *Home) KeptOutputs(
 ) (map[resource.ID]string, error) {
 	out := map[resource.ID]string{}
 	err := h.read(ctx, "read revisions of outputs", func(c *sqlite.Conn) error {
-		clear(out)
 		for _, id := range ids {
 			if err := query(c, "SELECT outputs FROM kept WHERE env = ? AND id = ? AND outputs <> ''",
 				func(s *sqlite.Stmt) error {
@@ -52,16 +50,8 @@ func (h *Home) KeptOutputs(
 
 // KeptIDs implements state.Keeps.
 func (h *Home) KeptIDs(ctx context.Context, env string) ([]resource.ID, error) {
-	var out []resource.ID
-	err := h.read(ctx, "list kept states", func(c *sqlite.Conn) error {
-		out = nil
-		return query(c, "SELECT id FROM kept WHERE env = ? ORDER BY id",
-			func(s *sqlite.Stmt) error {
-				out = append(out, resource.ID(s.ColumnText(0)))
-				return nil
-			}, env)
-	})
-	return out, err
+	return readList(ctx, h, "list kept states", "SELECT id FROM kept WHERE env = ? ORDER BY id",
+		text[resource.ID], env)
 }
 
 // keep writes and removes kept states.

@@ -71,20 +71,13 @@ func (h *Home) Release(ctx context.Context, env string, l state.Lease) error {
 
 // Leases implements state.State.
 func (h *Home) Leases(ctx context.Context, env string) ([]state.Lease, error) {
-	var out []state.Lease
-	err := h.read(ctx, "read leases", func(c *sqlite.Conn) error {
-		const sql = `SELECT key, holder, fence, until, runs, wave FROM leases
-			WHERE env = +? ORDER BY key`
-		return query(c, sql, func(s *sqlite.Stmt) (err error) {
-			l := state.Lease{Key: s.ColumnText(0), Holder: s.ColumnText(1),
-				Fence: s.ColumnInt64(2), Until: timeOf(s.ColumnInt64(3)),
-				Wave: s.ColumnInt64(5)}
-			l.Running, err = splitIDs(columnBytes(s, 4))
-			out = append(out, l)
-			return err
-		}, env)
-	})
-	return out, err
+	const sql = "SELECT key, holder, fence, until, runs, wave FROM leases WHERE env = +? ORDER BY key"
+	return readList(ctx, h, "read leases", sql, func(s *sqlite.Stmt) (l state.Lease, err error) {
+		l = state.Lease{Key: s.ColumnText(0), Holder: s.ColumnText(1), Fence: s.ColumnInt64(2),
+			Until: timeOf(s.ColumnInt64(3)), Wave: s.ColumnInt64(5)}
+		l.Running, err = splitIDs(columnBytes(s, 4))
+		return l, err
+	}, env)
 }
 
 // running is the stored list of resources that run under a lease. It stays encoded, since most

@@ -29,18 +29,13 @@ func (n *Instances) Place(
 	}
 	var revs []int64
 	err := n.home.write(ctx, "write instances", func(c *sqlite.Conn) error {
-		there := false
-		if err := query(c, "SELECT 1 FROM orders WHERE env = ? AND id = ?",
-			func(*sqlite.Stmt) error {
-				there = true
-				return nil
-			}, env, o.ID); err != nil {
+		placed, err := one(c, "SELECT 1 FROM orders WHERE env = ? AND id = ?", present, env, o.ID)
+		if err != nil {
 			return err
 		}
-		if there {
+		if placed {
 			return inventory.ErrPlaced(o.ID)
 		}
-		var err error
 		if revs, err = putChanges(c, env, changes, inventory.CheckOrderWeight); err != nil {
 			return err
 		}
@@ -58,31 +53,31 @@ func (n *Instances) Place(
 
 // Order implements inventory.OrderBook.
 func (n *Instances) Order(ctx context.Context, env, id string) (inventory.Order, error) {
-	found, err := readOrdersOf(ctx, n.home, "SELECT body, env, id FROM orders WHERE env = ? AND id = ?", env, id)
-	if err == nil && len(found) == 0 {
+	list, err := readList(ctx, n.home, readOrders, selectOrder, storedOrder, env, id)
+	if err == nil && len(list) == 0 {
 		err = inventory.ErrNoOrder(id)
 	}
 	if err != nil {
 		return inventory.Order{}, err
 	}
-	return found[0], nil
+	return list[0], nil
 }
 
 // Orders implements inventory.OrderBook.
 func (n *Instances) Orders(
 	ctx context.Context, env string, q inventory.OrderQuery,
 ) ([]inventory.Order, error) {
-	sql, args := "SELECT body, env, id FROM orders WHERE env = ?", []any{env}
+	w := whereEnv(env)
 	compare, order := ">", "created, id"
 	if q.NewestFirst {
 		compare, order = "<", "created DESC, id DESC"
 	}
 	if q.After != nil {
-		sql += " AND (created, id) " + compare + " (?, ?)"
-		args = append(args, q.After.Created.UnixMicro(), q.After.ID)
+		w.and("(created, id) "+compare+" (+?, +?)", q.After.Created.UnixMicro(), q.After.ID)
 	}
-	args = append(args, inventory.OrderPage(q.Limit))
-	return readOrdersOf(ctx, n.home, sql+" ORDER BY "+order+" LIMIT ?", args...)
+	return readList(ctx, n.home, readOrders,
+		"SELECT body, env, id FROM orders"+w.sql+" ORDER BY "+order+" LIMIT ?", storedOrder,
+		append(w.args, inventory.OrderPage(q.Limit))...)
 }
 
 // CountOrders implements inventory.OrderBook.
@@ -96,20 +91,11 @@ func (n *Instances) CountOrders(
 	return countRows(ctx, n.home, "orders WHERE env = ?", q.NewestFirst, at, []any{env})
 }
 
-// readOrdersOf reads the orders that a query returns.
-func readOrdersOf(
-	ctx context.Context, home *Home, sql string, args ...any,
-) ([]inventory.Order, error) {
-	var out []inventory.Order
-	err := home.read(ctx, readOrders, func(c *sqlite.Conn) error {
-		return query(c, sql, func(s *sqlite.Stmt) error {
-			var o inventory.Order
-			err := unsealRow(s, 0, &o, "orders")
-			out = append(out, o)
-			return err
-		}, args...)
-	})
-	return out, err
+const selectOrder = "SELECT body, env, id FROM orders WHERE env = ? AND id = ?"
+
+func storedOrder(s *sqlite.Stmt) (o inventory.Order, err error) {
+	err = unsealRow(s, 0, &o, "orders")
+	return o, err
 }
 
 // Note implements inventory.OrderBook.
@@ -117,11 +103,7 @@ func (n *Instances) Note(
 	ctx context.Context, env, id string, item int, outcome inventory.Outcome,
 ) error {
 	return n.home.write(ctx, writeOrders, func(c *sqlite.Conn) error {
-		var o inventory.Order
-		err := query(c, "SELECT body, env, id FROM orders WHERE env = ? AND id = ?",
-			func(s *sqlite.Stmt) error {
-				return unsealRow(s, 0, &o, "orders")
-			}, env, id)
+		o, err := one(c, selectOrder, storedOrder, env, id)
 		if err != nil || !o.Note(item, outcome) {
 			return err
 		}
@@ -149,15 +131,14 @@ func (n *Instances) Records(
 	ctx context.Context, env string, ids []string,
 ) (map[string]inventory.Record, error) {
 	out := map[string]inventory.Record{}
-	err := n.home.read(ctx, "read instances", func(c *sqlite.Conn) error {
+	err := n.home.read(ctx, readInstances, func(c *sqlite.Conn) error {
 		for _, id := range ids {
-			if err := query(c, selectInstances+"WHERE env = ? AND id = ?",
-				func(s *sqlite.Stmt) error {
-					r, err := instance(s, "instances")
-					out[id] = r
-					return err
-				}, env, id); err != nil {
+			r, err := list(c, selectInstances+"WHERE env = ? AND id = ?", storedInstance, env, id)
+			if err != nil {
 				return err
+			}
+			if len(r) > 0 {
+				out[id] = r[0]
 			}
 		}
 		return nil

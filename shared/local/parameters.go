@@ -51,18 +51,12 @@ func (h *Home) Parameters(
 func (h *Home) ParameterHistory(
 	ctx context.Context, env, name string,
 ) ([]state.ParameterChange, error) {
-	var out []state.ParameterChange
-	err := h.read(ctx, "read the history of a parameter", func(c *sqlite.Conn) error {
-		return query(c,
-			"SELECT record FROM parameter_changes WHERE env = ? AND name = ? AND of = '' ORDER "+
-				"BY k DESC", func(s *sqlite.Stmt) error {
-				var p state.ParameterChange
-				err := fromJSON(s.ColumnText(0), &p)
-				out = append(out, p)
-				return err
-			}, env, name)
-	})
-	return out, err
+	return readList(ctx, h, "read the history of a parameter",
+		"SELECT record FROM parameter_changes WHERE env = ? AND name = ? AND of = '' ORDER BY k DESC",
+		func(s *sqlite.Stmt) (p state.ParameterChange, err error) {
+			err = fromJSON(s.ColumnText(0), &p)
+			return p, err
+		}, env, name)
 }
 
 func putParameters(c *sqlite.Conn, env string, ps []state.Parameter) error {

@@ -25,11 +25,11 @@ const (
 )
 
 // readRecord returns the record in the current row of one of these statements.
-func readRecord(s *sqlite.Stmt) record {
+func readRecord(s *sqlite.Stmt) (record, error) {
 	return record{id: s.ColumnText(0), rev: s.ColumnInt64(1), lane: s.ColumnText(2),
 		ticket: s.ColumnInt64(3), timer: s.ColumnInt64(4), checked: s.ColumnInt64(5),
 		status: s.ColumnText(6), state: columnBytes(s, 7), sum: uint32(s.ColumnInt64(8)),
-		body: columnBytes(s, 9), bodySum: uint32(s.ColumnInt64(10))}
+		body: columnBytes(s, 9), bodySum: uint32(s.ColumnInt64(10))}, nil
 }
 
 // Rows implements state.State.
@@ -78,10 +78,9 @@ func (h *Home) rows(ctx context.Context, sql string, args ...any) ([]state.Row, 
 
 // appendRecords appends the records that a statement selects.
 func appendRecords(c *sqlite.Conn, to *[]record, sql string, args ...any) error {
-	return query(c, sql, func(s *sqlite.Stmt) error {
-		*to = append(*to, readRecord(s))
-		return nil
-	}, args...)
+	more, err := list(c, sql, readRecord, args...)
+	*to = append(*to, more...)
+	return err
 }
 
 // rowsOf decodes records. It is called after the transaction, and uses all processors.

@@ -16,11 +16,8 @@ func (t *tx) putSets(v *state.Version, last int) error {
 	before, known := t.versions.setsOf(versionKey{env, last})
 	if !known {
 		const sql = "SELECT name FROM version_sets WHERE env = ? AND until IS NULL ORDER BY name"
-		err := query(c, sql, func(s *sqlite.Stmt) error {
-			before = append(before, s.ColumnText(0))
-			return nil
-		}, env)
-		if err != nil {
+		var err error
+		if before, err = list(c, sql, text[string], env); err != nil {
 			return err
 		}
 	}
@@ -58,13 +55,11 @@ func lacking(a, b []string) []string {
 }
 
 // readSets adds the sets to a version whose record was read.
-func readSets(c *sqlite.Conn, env string, v *state.Version) error {
+func readSets(c *sqlite.Conn, env string, v *state.Version) (err error) {
 	const sql = "SELECT name FROM version_sets WHERE env = ? AND since <= ? " +
 		"AND (until IS NULL OR until > ?) ORDER BY name"
-	return query(c, sql, func(s *sqlite.Stmt) error {
-		v.Sets = append(v.Sets, s.ColumnText(0))
-		return nil
-	}, env, v.Number, v.Number)
+	v.Sets, err = list(c, sql, text[string], env, v.Number, v.Number)
+	return err
 }
 
 // forgetSets removes the sets that no stored version has.

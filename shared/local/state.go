@@ -123,29 +123,18 @@ func bumpPlan(c *sqlite.Conn, env string) error {
 
 // Envs implements state.State.
 func (h *Home) Envs(ctx context.Context) ([]string, error) {
-	var out []string
-	err := h.read(ctx, "list environments", func(c *sqlite.Conn) error {
-		return query(c, "SELECT name FROM envs ORDER BY name", func(s *sqlite.Stmt) error {
-			out = append(out, s.ColumnText(0))
-			return nil
-		})
-	})
-	return out, err
+	return readList(ctx, h, "list environments", "SELECT name FROM envs ORDER BY name", text[string])
 }
 
 // version stores a version, which must be new, with its sets.
 func (t *tx) version(v state.Version) error {
-	last := 0
-	const newest = "SELECT max(number) FROM versions WHERE env = +?"
-	if err := query(t.c, newest, func(s *sqlite.Stmt) error {
-		last = s.ColumnInt(0)
-		return nil
-	}, t.env); err != nil {
+	last, err := one(t.c, "SELECT max(number) FROM versions WHERE env = +?", integer, t.env)
+	if err != nil {
 		return err
 	}
 	whole := v
 	v.Sets = nil
-	err := query(t.c,
+	err = query(t.c,
 		"INSERT INTO versions (env, number, record) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", nil,
 		t.env, v.Number, sealed(v, "versions", t.env, strconv.Itoa(v.Number)))
 	if err == nil && t.c.Changes() == 0 {
@@ -154,7 +143,7 @@ func (t *tx) version(v state.Version) error {
 	if err != nil {
 		return err
 	}
-	return t.putSets(&whole, last)
+	return t.putSets(&whole, int(last))
 }
 
 // Agents implements state.State.
@@ -241,15 +230,10 @@ func (h *Home) Halt(ctx context.Context, env string, halted bool) error {
 
 // Outbox implements state.State.
 func (h *Home) Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error) {
-	var out []state.Outbox
-	err := h.read(ctx, "read outbox", func(c *sqlite.Conn) error {
-		return query(c, "SELECT record, id FROM outbox WHERE env = +? ORDER BY id LIMIT ?",
-			func(s *sqlite.Stmt) error {
-				var o state.Outbox
-				err := unseal(s.ColumnText(0), &o, "outbox", env, s.ColumnText(1))
-				out = append(out, o)
-				return err
-			}, env, limit)
-	})
-	return out, err
+	return readList(ctx, h, "read outbox",
+		"SELECT record, id FROM outbox WHERE env = +? ORDER BY id LIMIT ?",
+		func(s *sqlite.Stmt) (o state.Outbox, err error) {
+			err = unseal(s.ColumnText(0), &o, "outbox", env, s.ColumnText(1))
+			return o, err
+		}, env, limit)
 }

@@ -13,16 +13,12 @@ var _ state.Tallier = (*Home)(nil)
 
 // Tally implements state.Tallier.
 func (h *Home) Tally(ctx context.Context, env string) ([]state.Tally, error) {
-	var out []state.Tally
-	err := h.read(ctx, "count resources", func(c *sqlite.Conn) error {
-		return query(c, "SELECT lane, type, status, n FROM counts WHERE env = ? AND n > 0",
-			func(s *sqlite.Stmt) error {
-				out = append(out, state.Tally{Lane: s.ColumnText(0), Type: s.ColumnText(1),
-					Status: state.Status(s.ColumnText(2)), Count: s.ColumnInt(3)})
-				return nil
-			}, env)
-	})
-	return out, err
+	return readList(ctx, h, "count resources",
+		"SELECT lane, type, status, n FROM counts WHERE env = ? AND n > 0",
+		func(s *sqlite.Stmt) (state.Tally, error) {
+			return state.Tally{Lane: s.ColumnText(0), Type: s.ColumnText(1),
+				Status: state.Status(s.ColumnText(2)), Count: s.ColumnInt(3)}, nil
+		}, env)
 }
 
 // RowsWith implements state.Tallier.

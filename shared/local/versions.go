@@ -93,11 +93,10 @@ func (h *Home) Versions(ctx context.Context, env string, numbers ...int) ([]stat
 	err := h.read(ctx, "read versions", func(c *sqlite.Conn) error {
 		if len(numbers) == 0 {
 			const all = "SELECT record, number FROM versions WHERE env = ? ORDER BY number"
-			err := query(c, all, func(s *sqlite.Stmt) error {
-				var v state.Version
-				err := unseal(s.ColumnText(0), &v, "versions", env, s.ColumnText(1))
-				out = append(out, v)
-				return err
+			var err error
+			out, err = list(c, all, func(s *sqlite.Stmt) (v state.Version, err error) {
+				err = unseal(s.ColumnText(0), &v, "versions", env, s.ColumnText(1))
+				return v, err
 			}, env)
 			for i := 0; i < len(out) && err == nil; i++ {
 				err = readSets(c, env, &out[i])
@@ -126,10 +125,7 @@ func (h *Home) version(c *sqlite.Conn, key versionKey) (v state.Version, there b
 	}
 	if known {
 		const exists = "SELECT 1 FROM versions WHERE env = ? AND number = ?"
-		err := query(c, exists, func(*sqlite.Stmt) error {
-			there = true
-			return nil
-		}, key.env, key.number)
+		there, err = one(c, exists, present, key.env, key.number)
 		return v, there, err
 	}
 	const one = "SELECT record FROM versions WHERE env = ? AND number = ?"
