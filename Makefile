@@ -45,7 +45,7 @@ install: build ## PREFIX= DESTDIR=: install the program, a unit of systemd and c
 uninstall: ## PREFIX= DESTDIR=: remove what was installed; the state stays
 	rm -f $(DESTDIR)$(PREFIX)/bin/southbound $(UNITS)/southbound.service $(COMPLETIONS)/southbound
 
-docs: ## write docs/types anew from the declarations of all types, and docs/language/std.md and lsm.md from these modules
+docs: ## generate docs/types from the declarations of all types, and docs/language/std.md and lsm.md from these modules
 	$(GO) run ./cmd/southbound types --markdown docs/types
 	$(GO) test ./shared/lang/std -run TestPages -update
 
