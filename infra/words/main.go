@@ -28,8 +28,8 @@ var hidden = regexp.MustCompile(
 var rare = regexp.MustCompile(`(?i)\b(what|says?|said|tells?|told)\b`)
 
 const (
-	most = 2 // rare words in 1,000 words of all comments
-	dirs = "cmd docs functions handlers infra localstack shared"
+	most = 2 // rare words in 1,000 words of all comments, and of all pages
+	dirs = "README.md CONTRIBUTING.md CHANGELOG.md cmd docs examples functions handlers infra localstack shared"
 )
 
 func main() {
@@ -41,7 +41,7 @@ func main() {
 				return err
 			case filepath.Ext(path) == ".go":
 				return c.file(path, nil)
-			case dir == "docs" && filepath.Ext(path) == ".md" && !slices.Contains(unread, path):
+			case filepath.Ext(path) == ".md" && !slices.Contains(unread, path):
 				return c.page(path)
 			}
 			return nil
@@ -54,20 +54,35 @@ func main() {
 	for _, found := range c.found {
 		fmt.Println(found)
 	}
-	if c.words*most < c.rares*1000 {
-		fmt.Printf("what, say and tell: %d in %d words of comments; at most %d in 1,000\n",
-			c.rares, c.words, most)
-		os.Exit(1)
-	}
-	if len(c.found) > 0 {
+	comments, pages := c.comments.dense("comments"), c.pages.dense("pages")
+	if comments || pages || len(c.found) > 0 {
 		os.Exit(1)
 	}
 }
 
+// A tally counts words, and the rare ones among them.
+type tally struct{ words, rares int }
+
+// add counts the words of a text.
+func (t *tally) add(text string) {
+	t.words += len(strings.Fields(text))
+	t.rares += len(rare.FindAllString(text, -1))
+}
+
+// dense reports whether rare words are too many, and prints that.
+func (t *tally) dense(of string) bool {
+	if t.words*most >= t.rares*1000 {
+		return false
+	}
+	fmt.Printf("what, say and tell: %d in %d words of %s; at most %d in 1,000\n",
+		t.rares, t.words, of, most)
+	return true
+}
+
 // A checker collects the refused words of files.
 type checker struct {
-	found        []string
-	words, rares int
+	found           []string
+	comments, pages tally
 }
 
 // file checks the file at path, whose source is src, or is read if src is nil.
@@ -85,8 +100,7 @@ func (c *checker) file(path string, src any) error {
 	}
 	for _, group := range f.Comments {
 		text := group.Text()
-		c.words += len(strings.Fields(text))
-		c.rares += len(rare.FindAllString(text, -1))
+		c.comments.add(text)
 		report(group.Pos(), refused.FindAllString(text, -1))
 	}
 	if strings.Contains(path, "simtest") || strings.Contains(path, "testdata") {

@@ -32,8 +32,8 @@ func TestFile(t *testing.T) {
 	}
 	var c checker
 	err := c.file("a.go", "// Package a says what it is.\npackage a\n")
-	if err != nil || c.words != 6 || c.rares != 2 {
-		t.Errorf("%d of %d, %v", c.rares, c.words, err)
+	if err != nil || c.comments != (tally{6, 2}) {
+		t.Errorf("%v, %v", c.comments, err)
 	}
 	if err := c.file("a.go", "package"); err == nil || !strings.Contains(err.Error(), "a.go") {
 		t.Errorf("%v", err)
@@ -60,6 +60,11 @@ func TestMarkdown(t *testing.T) {
 				t.Errorf("%d expected, %v", c.want, got.found)
 			}
 		})
+	}
+	var c checker
+	c.markdown("a.md", "This says `what` it is.\n")
+	if c.pages != (tally{4, 1}) || !c.pages.dense("pages") {
+		t.Errorf("%v", c.pages)
 	}
 	if err := new(checker).page("absent.md"); err == nil {
 		t.Error("an absent page has no error")

@@ -34,6 +34,7 @@ func (c *checker) markdown(path, text string) {
 			if j%2 == 1 {
 				continue
 			}
+			c.pages.add(part)
 			for _, word := range refused.FindAllString(part, -1) {
 				c.found = append(c.found, fmt.Sprintf("%s:%d: %q: name the noun, the actor or the time",
 					path, i+1, word))

@@ -35,7 +35,7 @@ var store = &provider.Transport{
 type session struct {
 	address, password string
 	timeout           time.Duration
-	turn              chan struct{} // holds one while somebody asks
+	turn              chan struct{} // holds one while a request runs
 	conn              net.Conn      // nil: the next question opens it
 	in                *bufio.Reader
 	closed            bool
@@ -94,7 +94,7 @@ func (s *session) ask(ctx context.Context, format string, args ...any) (string, 
 func (s *session) open(ctx context.Context) error {
 	c, err := (&net.Dialer{Timeout: s.timeout}).DialContext(ctx, "tcp", s.address)
 	if err != nil {
-		return fault.New(fault.Unavailable, "connect", "nobody answers at %s", s.address)
+		return fault.New(fault.Unavailable, "connect", "no server answers at %s", s.address)
 	}
 	s.conn, s.in = c, bufio.NewReader(c)
 	answer, err := s.exchange(ctx, "AUTH %q", s.password)
