@@ -74,8 +74,8 @@ func TestConnect(t *testing.T) {
 		{"the address is a reference", "127.0.0.1", agent(resource.Secret{Source: "env:A"}),
 			fault.Invalid, "the option address is not a valid"},
 		{"another password", "wrong", agent(store.Address), fault.Denied, "refuses the password"},
-		{"nobody is there", keystest.Password, agent("127.0.0.1:1"), fault.Unavailable,
-			"nobody answers"},
+		{"no server", keystest.Password, agent("127.0.0.1:1"), fault.Unavailable,
+			"no server answers"},
 	} {
 		connector := &transport.Connector{Packs: brought(t), Secrets: c.secret}
 		_, err := connector.Connect(t.Context(), c.agent)
