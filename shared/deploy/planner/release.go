@@ -33,10 +33,9 @@ func release(ctx context.Context, p *planning, n next) (released, error) {
 		return released{}, err
 	}
 	before, shared := n.base, map[string]bool(nil)
-	var rows map[resource.ID]*state.Row
 	if before == nil {
 		shared = version.SharedChunks(old.Chunks, n.version.Chunks)
-		before, rows, err = previousEntries(ctx, p, old, n, shared)
+		before, err = version.ReadChunks(ctx, p.pl.Files, version.Without(old.Chunks, shared))
 		if err != nil {
 			return released{}, err
 		}
@@ -56,59 +55,8 @@ func release(ctx context.Context, p *planning, n next) (released, error) {
 		}
 	}
 	r := newReleaser(p, difference{v: n.version, agents: old.Agents, before: before, after: after,
-		all: n.entries, stays: n.stays, read: rows})
+		all: n.entries, stays: n.stays})
 	return r.plan(ctx)
-}
-
-// previousEntries returns the entries in force of the chunks that old and v do not share. If their
-// resources are in few lanes, it takes the entries from the rows and returns the rows as well (nil:
-// there is no row). Otherwise it reads the chunks of old: reading a lane costs as much as reading
-// about two chunks. If n keeps resources of old, their rows may have values that neither version
-// has, so the rows are not used.
-func previousEntries(
-	ctx context.Context, p *planning, old state.Version, n next, shared map[string]bool,
-) (map[resource.ID]version.Entry, map[resource.ID]*state.Row, error) {
-	v, entries := n.version, n.entries
-	chunks, lanes := version.Without(old.Chunks, shared), 0
-	for _, a := range old.Agents {
-		lanes += max(a.Lanes, 1)
-	}
-	if len(chunks) <= 2*lanes || len(n.stays) > 0 {
-		before, err := version.ReadChunks(ctx, p.pl.Files, chunks)
-		return before, nil, err
-	}
-	g, err := p.inForce(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	var ids []resource.ID
-	for i, id := range g.IDs {
-		if !g.Removing[i] && !shared[old.Chunks[version.ChunkOf(id, len(old.Chunks))]] {
-			ids = append(ids, id)
-		}
-	}
-	for i := range entries {
-		if id := entries[i].ID; !shared[v.Chunks[version.ChunkOf(id, len(v.Chunks))]] &&
-			g.Node(id) < 0 {
-			ids = append(ids, id)
-		}
-	}
-	rows, err := p.load(ctx, ids)
-	if err != nil {
-		return nil, nil, err
-	}
-	before, agents := make(map[resource.ID]version.Entry, len(rows)), agentsByName(old.Agents)
-	for _, id := range ids {
-		row := rows[id]
-		if row == nil {
-			rows[id] = nil // its row was looked up
-		} else if !row.Orphaned && !row.Removing {
-			if before[id], err = writtenOf(row, agents); err != nil {
-				return nil, nil, err
-			}
-		}
-	}
-	return before, rows, nil
 }
 
 // releaseDelta is release for a bounded edit of the version in force.
@@ -240,18 +188,6 @@ func (p *planning) commitAll(ctx context.Context) error {
 		p.notifyWave(ctx)
 	}
 	return nil
-}
-
-// relaned returns the agents whose number of lanes has changed: their resources move.
-func relaned(old, now []resource.Agent) map[string]bool {
-	out := map[string]bool{}
-	before := state.LanesOf(old)
-	for name, n := range state.LanesOf(now) {
-		if m, ok := before[name]; ok && m != n {
-			out[name] = true
-		}
-	}
-	return out
 }
 
 // Release puts a stored version in force, an earlier or a later one, and schedules the resources

@@ -2,7 +2,6 @@ package planner
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"southbound/shared/deploy/model"
@@ -38,14 +37,11 @@ type difference struct {
 	v      state.Version
 	agents []resource.Agent              // agents in force; nil: unknown
 	before map[resource.ID]version.Entry // entries of the version in force that may differ
-	// entries of v that may differ; load adds resources that move to another lane
-	after []version.Entry
-	all   []version.Entry // the whole of v
-	delta *delta          // of a bounded edit; then all is unknown
+	after  []version.Entry               // entries of v that may differ
+	all    []version.Entry               // the whole of v
+	delta  *delta                        // of a bounded edit; then all is unknown
 	// entries of after that are unchanged, but for requirements
 	stays map[resource.ID]bool
-	// rows that were read already; nil: there is no row
-	read map[resource.ID]*state.Row
 }
 
 // interrupted is the work that an interrupted release may have left, since its progress is unknown.
@@ -131,26 +127,9 @@ func (r *releaser) load(ctx context.Context) error {
 			ids = append(ids, id)
 		}
 	}
-	if moved := relaned(r.agents, r.v.Agents); len(moved) > 0 {
-		for i := range r.all {
-			if en := &r.all[i]; !r.index[en.ID] && moved[en.ID.Agent()] {
-				r.index[en.ID] = true
-				r.after = append(r.after, *en)
-				ids = append(ids, en.ID)
-			}
-		}
-	}
-	r.rows = map[resource.ID]*state.Row{}
-	ids = slices.DeleteFunc(ids, func(id resource.ID) bool {
-		row, was := r.read[id]
-		if row != nil {
-			r.rows[id] = row
-		}
-		return was
-	})
 	slices.Sort(ids)
-	more, err := r.p.load(ctx, ids)
-	maps.Copy(r.rows, more)
+	var err error
+	r.rows, err = r.p.load(ctx, ids)
 	return err
 }
 
