@@ -18,7 +18,7 @@ import (
 // longer one counts, as for the rooms of the engine.
 var layers = [][]string{
 	{"shared/fault", "shared/diag", "shared/redact", "shared/pattern", "shared/patience",
-		"shared/internal/parallel", "shared/internal/dag", "shared/internal/binform",
+		"shared/internal/parallel", "shared/internal/dag", "shared/internal/binform", "shared/internal/cborform",
 		"shared/internal/pyregexp", "shared/buildtest", "localstack/server", "shared/console/layout",
 		"infra/assets/packs"},
 	{"shared/child", "shared/resource", "shared/platform", "shared/aws/awserr",

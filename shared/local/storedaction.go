@@ -6,6 +6,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
+	"southbound/shared/internal/cborform"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -73,7 +74,7 @@ func encodeActions(actions []state.Action) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return packer().EncodeAll(toCBOR(list), nil), nil
+	return packer().EncodeAll(cborform.Encode(list), nil), nil
 }
 
 // decodeActions is the inverse of encodeActions. Actions that do not decode are Damaged.
@@ -81,7 +82,7 @@ func decodeActions(stored []byte) ([]state.Action, error) {
 	raw, err := unpacker().DecodeAll(stored, nil)
 	var list []storedAction
 	if err == nil {
-		err = fromCBOR(raw, &list)
+		err = cborform.Decode(raw, &list)
 	}
 	out := make([]state.Action, len(list))
 	for i := 0; i < len(list) && err == nil; i++ {

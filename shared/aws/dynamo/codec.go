@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 
 	"southbound/shared/aws/attributevalue"
-	"southbound/shared/aws/dynamo/rowcodec"
 	"southbound/shared/aws/pack"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/internal/binform"
+	"southbound/shared/internal/cborform"
 	"southbound/shared/resource"
 )
 
@@ -78,7 +78,8 @@ func (s *store) rowItem(env string, r *state.Row) item {
 	} else {
 		w.Text(string(r.ID))
 	}
-	rowcodec.Write(w, r)
+	w.Bytes(r.Body)
+	w.Bytes(cborform.Encode(r))
 	i := s.setBody(k.item(), w.B)
 	i[attrSeq] = attributevalue.Number(r.Rev)
 	return i
@@ -95,11 +96,11 @@ func (s *store) row(i item) (*state.Row, error) {
 	}
 	d := &binform.Reader{B: raw}
 	r := &state.Row{}
-	r.Lane, r.ID = d.Text(), resource.ID(d.Text())
+	r.Lane, r.ID, r.Body = d.Text(), resource.ID(d.Text()), d.Bytes()
 	if r.ID == "" {
 		r.ID = resource.ID(keyOf(i).sort)
 	}
-	if rowcodec.Read(d, r); !d.Done() {
+	if cborform.Decode(d.Bytes(), r) != nil || !d.Done() {
 		return nil, damaged("the row of %s does not decode", r.ID)
 	}
 	r.Rev = seqOf(i)
