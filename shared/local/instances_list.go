@@ -17,19 +17,14 @@ func (n *Instances) Instances(
 ) ([]inventory.Record, error) {
 	var out []inventory.Record
 	err := n.home.read(ctx, readInstances, func(c *sqlite.Conn) error {
-		l := listing{c: c, env: env, q: &q}
-		if err := l.plan(); err != nil {
+		w, err := instancesWhere(c, env, &q)
+		if err != nil {
 			return err
 		}
-		order, compare := l.key()+", id", " > "
-		if q.NewestFirst {
-			order, compare = strings.ReplaceAll(order, ",", " DESC,")+" DESC", " < "
-		}
-		if q.After != nil {
-			l.where += " AND (" + l.key() + ", id)" + compare + l.place()
-		}
-		ids, err := list(c, "SELECT id FROM instances "+l.index()+l.where+" ORDER BY "+order+" LIMIT ?",
-			text[string], append(l.args, inventory.Page(q.Limit))...)
+		order := orderOf(&q)
+		order.after(w)
+		ids, err := list(c, "SELECT id FROM instances "+indexOf(&q)+w.sql+order.by()+" LIMIT ?",
+			text[string], append(w.args, inventory.Page(q.Limit))...)
 		if err != nil {
 			return err
 		}
@@ -51,25 +46,11 @@ func (n *Instances) Count(
 ) (inventory.Count, error) {
 	var out inventory.Count
 	err := n.home.read(ctx, "count instances", func(c *sqlite.Conn) error {
-		l := listing{c: c, env: env, q: &q}
-		if err := l.plan(); err != nil {
-			return err
+		w, err := instancesWhere(c, env, &q)
+		if err == nil {
+			out, err = orderOf(&q).count(c, "instances "+indexOf(&q), w)
 		}
-		sum, args := "0", l.args
-		if q.After != nil {
-			compare := " <= "
-			if q.NewestFirst {
-				compare = " >= "
-			}
-			l.args = nil
-			sum = "coalesce(sum((" + l.key() + ", id)" + compare + l.place() + "), 0)"
-			args = append(l.args, args...)
-		}
-		return query(c, "SELECT count(*), "+sum+" FROM instances "+l.index()+l.where,
-			func(s *sqlite.Stmt) error {
-				out = inventory.Count{Total: s.ColumnInt(0), Ahead: s.ColumnInt(1)}
-				return nil
-			}, args...)
+		return err
 	})
 	return out, err
 }
@@ -91,134 +72,98 @@ func (n *Instances) ByState(
 	return out, err
 }
 
-// listing builds the statements of a query.
-type listing struct {
-	c     *sqlite.Conn
-	env   string
-	q     *inventory.Query
-	where string
-	args  []any
-}
-
-// and adds a condition.
-func (l *listing) and(sql string, args ...any) {
-	l.where, l.args = l.where+" AND "+sql, append(l.args, args...)
-}
-
-// plan builds the condition of the filter, without the start position.
-func (l *listing) plan() error {
-	q := l.q
-	l.where, l.args = "WHERE env = ?", []any{l.env}
+// instancesWhere returns the condition of a query, without its start position.
+func instancesWhere(c *sqlite.Conn, env string, q *inventory.Query) (*where, error) {
+	w := whereEnv(env)
 	if q.Service != "" {
-		l.and("service = ?", q.Service)
+		w.and("service = ?", q.Service)
 	}
 	if len(q.States) > 0 {
-		l.and("state IN (SELECT value FROM json_each(?))", toJSON(q.States))
+		w.and("state IN (SELECT value FROM json_each(?))", toJSON(q.States))
 	}
 	switch {
 	case q.OnlyDeleted:
-		l.and("deleted = 1")
+		w.and("deleted = 1")
 	case !q.Deleted:
-		l.and("deleted = 0")
+		w.and("deleted = 0")
 	}
 	if q.Identity != "" {
-		l.and("name = ?", q.Identity)
+		w.and("name = ?", q.Identity)
 	}
 	if q.Name != "" {
-		l.and("(instr(id, ?) > 0 OR instr(name, ?) > 0)", q.Name, q.Name)
+		w.and("(instr(id, ?) > 0 OR instr(name, ?) > 0)", q.Name, q.Name)
 	}
 	if q.Empty|q.NotEmpty != 0 {
-		l.and("sets & ? = ?", int(q.Empty|q.NotEmpty), int(q.NotEmpty))
+		w.and("sets & ? = ?", int(q.Empty|q.NotEmpty), int(q.NotEmpty))
 		if q.Empty&q.NotEmpty != 0 {
-			l.and("0")
+			w.and("0")
 		}
 	}
-	return l.attributes()
-}
-
-// attributes adds the condition of the filters of attributes.
-func (l *listing) attributes() error {
-	if len(l.q.Attributes) == 0 {
-		return nil
+	if len(q.Attributes) == 0 {
+		return w, nil
 	}
 	var terms []string
 	var args []any
-	for name, text := range l.q.Attributes {
+	for name, text := range q.Attributes {
 		terms = append(terms, "id IN (SELECT id FROM instance_terms WHERE env = ? AND term IN "+
 			"(SELECT value FROM json_each(?)))")
-		args = append(args, l.env, toJSON(inventory.Sought(name, text)))
+		args = append(args, env, toJSON(inventory.Sought(name, text)))
 	}
-	more, err := l.many()
-	l.and("("+strings.Join(terms, " AND ")+" OR id IN (SELECT value FROM json_each(?)))",
+	more, err := withManyTerms(c, env, q)
+	w.and("("+strings.Join(terms, " AND ")+" OR id IN (SELECT value FROM json_each(?)))",
 		append(args, toJSON(more))...)
-	return err
+	return w, err
 }
 
 // manyTerms stands in the index for the terms of an instance that has too many. It is no term.
 const manyTerms = ""
 
-// many returns the matching instances that have too many terms for the index.
-func (l *listing) many() ([]string, error) {
+// withManyTerms returns the matching instances that have too many terms for the index.
+func withManyTerms(c *sqlite.Conn, env string, q *inventory.Query) ([]string, error) {
+	all, err := list(c, "SELECT i.rev, i.body, i.env, i.id FROM instance_terms t JOIN instances i "+
+		"ON i.env = t.env AND i.id = t.id WHERE t.env = ? AND t.term = ?", storedInstance, env, manyTerms)
 	out := []string{}
-	err := query(l.c, "SELECT i.rev, i.body, i.env, i.id FROM instance_terms t JOIN instances i "+
-		"ON i.env = t.env AND i.id = t.id WHERE t.env = ? AND t.term = ?",
-		func(s *sqlite.Stmt) error {
-			r, err := storedInstance(s)
-			if err == nil && l.q.Matches(&r) {
-				out = append(out, r.ID)
-			}
-			return err
-		}, l.env, manyTerms)
+	for i := range all {
+		if q.Matches(&all[i]) {
+			out = append(out, all[i].ID)
+		}
+	}
 	return out, err
 }
 
-// key returns the columns of the order, without the id.
-func (l *listing) key() string {
-	switch l.q.Sort {
-	case inventory.ByUpdate:
-		return "updated, created"
-	case inventory.ByState:
-		return "state, created"
-	case inventory.ByIdentity:
-		return "name, created"
-	case inventory.ByID:
-		return "id, created"
+// orderOf returns the order of a query, with its start position.
+func orderOf(q *inventory.Query) *order {
+	o := &order{newest: q.NewestFirst}
+	var at inventory.Position
+	if o.started = q.After != nil; o.started {
+		at = inventory.PositionOf(q.After)
 	}
-	return "created"
+	switch q.Sort {
+	case inventory.ByUpdate:
+		o.add("updated", at.Updated)
+	case inventory.ByState:
+		o.add("state", at.State)
+	case inventory.ByIdentity:
+		o.add("name", at.Identity)
+	case inventory.ByID:
+		o.add("id", at.ID)
+	}
+	o.add("created", at.Created)
+	o.add("id", at.ID)
+	return o
 }
 
-// place adds the arguments of the start position and returns its row.
-func (l *listing) place() string {
-	at := inventory.PositionOf(l.q.After)
-	switch l.q.Sort {
-	case inventory.ByUpdate:
-		l.args = append(l.args, at.Updated)
-	case inventory.ByState:
-		l.args = append(l.args, at.State)
-	case inventory.ByIdentity:
-		l.args = append(l.args, at.Identity)
-	case inventory.ByID:
-		l.args = append(l.args, at.ID)
-	default:
-		l.args = append(l.args, at.Created, at.ID)
-		return "(?, ?)"
-	}
-	l.args = append(l.args, at.Created, at.ID)
-	return "(?, ?, ?)"
-}
-
-// index returns the index of the query: one that has its order, or all columns that it needs.
-func (l *listing) index() string {
-	q := l.q
+// indexOf returns the index of a query: one that has its order, or all columns that it needs.
+func indexOf(q *inventory.Query) string {
 	stored := q.Identity == "" && q.Name == "" && q.Empty|q.NotEmpty == 0
 	switch {
 	case q.Service != "" && stored && (q.Sort == inventory.ByState ||
 		q.Sort == inventory.ByCreation && len(q.States) > 0):
-		return "INDEXED BY instances_state "
+		return "INDEXED BY instances_state"
 	case q.Sort == inventory.ByCreation && stored && len(q.Attributes) == 0 && !q.OnlyDeleted:
 		return ""
 	}
-	return "INDEXED BY instances_updated "
+	return "INDEXED BY instances_updated"
 }
 
 // putTerms stores the terms of an instance, of which the index has those of was. It returns the

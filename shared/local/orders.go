@@ -67,28 +67,33 @@ func (n *Instances) Order(ctx context.Context, env, id string) (inventory.Order,
 func (n *Instances) Orders(
 	ctx context.Context, env string, q inventory.OrderQuery,
 ) ([]inventory.Order, error) {
-	w := whereEnv(env)
-	compare, order := ">", "created, id"
-	if q.NewestFirst {
-		compare, order = "<", "created DESC, id DESC"
-	}
-	if q.After != nil {
-		w.and("(created, id) "+compare+" (+?, +?)", q.After.Created.UnixMicro(), q.After.ID)
-	}
+	w, order := whereEnv(env), orderOfOrders(&q)
+	order.after(w)
 	return readList(ctx, n.home, readOrders,
-		"SELECT body, env, id FROM orders"+w.sql+" ORDER BY "+order+" LIMIT ?", storedOrder,
+		"SELECT body, env, id FROM orders"+w.sql+order.by()+" LIMIT ?", storedOrder,
 		append(w.args, inventory.OrderPage(q.Limit))...)
+}
+
+func orderOfOrders(q *inventory.OrderQuery) *order {
+	o := &order{newest: q.NewestFirst}
+	var at inventory.Order
+	if o.started = q.After != nil; o.started {
+		at = *q.After
+	}
+	o.add("created", at.Created.UnixMicro())
+	o.add("id", at.ID)
+	return o
 }
 
 // CountOrders implements inventory.OrderBook.
 func (n *Instances) CountOrders(
 	ctx context.Context, env string, q inventory.OrderQuery,
-) (inventory.Count, error) {
-	var at *position
-	if q.After != nil {
-		at = &position{q.After.Created.UnixMicro(), q.After.ID}
-	}
-	return countRows(ctx, n.home, "orders WHERE env = ?", q.NewestFirst, at, []any{env})
+) (out inventory.Count, err error) {
+	err = n.home.read(ctx, "count orders", func(c *sqlite.Conn) error {
+		out, err = orderOfOrders(&q).count(c, "orders", whereEnv(env))
+		return err
+	})
+	return out, err
 }
 
 const selectOrder = "SELECT body, env, id FROM orders WHERE env = ? AND id = ?"
