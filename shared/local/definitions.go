@@ -92,22 +92,13 @@ func putDefinition(
 
 // checkLive returns an error if a live instance has a version of a service that is not defined.
 func checkLive(c *sqlite.Conn, env string) error {
-	var wrong error
-	// the seal follows the JSON on a line of its own
-	const text = "CAST(body AS TEXT)"
-	const record = "substr(" + text + ", 1, instr(" + text + " || char(10), char(10)))"
-	const live = "SELECT service, json_extract(" + record + ", '$.service_entity_version') v, " +
-		"count(*) FROM instances i WHERE env = ? AND NOT deleted GROUP BY service, v " +
-		"HAVING NOT EXISTS (SELECT 1 FROM definitions d WHERE d.env = i.env AND " +
-		"d.name = i.service AND d.version = v) ORDER BY service, v LIMIT 1"
-	err := query(c, live, func(s *sqlite.Stmt) error {
-		wrong = definition.ErrLive(s.ColumnText(0), s.ColumnInt(1), s.ColumnInt(2))
-		return nil
+	const live = "SELECT service, version, count(*) FROM instances i WHERE env = ? AND NOT deleted " +
+		"GROUP BY service, version HAVING NOT EXISTS (SELECT 1 FROM definitions d " +
+		"WHERE d.env = i.env AND d.name = i.service AND d.version = i.version) " +
+		"ORDER BY service, version LIMIT 1"
+	return query(c, live, func(s *sqlite.Stmt) error {
+		return definition.ErrLive(s.ColumnText(0), s.ColumnInt(1), s.ColumnInt(2))
 	}, env)
-	if err != nil {
-		return err
-	}
-	return wrong
 }
 
 // kept reads the result of a query with the columns name, version, usual, digest, bundle and body.
