@@ -19,7 +19,7 @@ import (
 // commit. It is also about the memory that the encoder uses for the window.
 const packWindow = 256 << 10
 
-// The actions of one commit are stored as one row of compressed CBOR, whose checksum zstd verifies.
+// The actions of one commit are stored as one row of compressed JSON, whose checksum zstd verifies.
 // Hashes of the resource ids are stored beside them, for finding the actions of a resource. The
 // encoder and the decoder are costly to create, so each is created once, on first use.
 var (

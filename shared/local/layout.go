@@ -19,7 +19,7 @@ var tables string // the statements that create the tables of a new database
 
 // layout is the number of the current layout of the tables and of the form of the records in them.
 // Any change of either increments it. Before 0.1.0, a database with another layout is not read.
-const layout = 34
+const layout = 35
 
 // applicationID marks databases of this program ("sbnd").
 const applicationID = 0x73626e64
