@@ -87,6 +87,29 @@ func TestUnknownIsUndefined(t *testing.T) {
 	is("a literal beside it changes", state.StatusUndefined, state.StatusBlocked, "three")
 }
 
+// TestPartialExportKeepsValues pins that a partial export which only adds a requirement to a shared
+// resource leaves it a value that was forgotten after it was deployed, as if the export did not
+// describe it.
+func TestPartialExportKeepsValues(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	a := valued("a", resource.Parameter{Name: "p"})
+	r.release(a)
+	r.set("p", "two")
+	r.unset(state.ParameterKey{Name: "p"})
+	r.want("a", state.StatusDeployed)
+	b := res("b")
+	b.Set = "s"
+	again := valued("a<b", resource.Parameter{Name: "p"})
+	r.export(deploy.Export{Model: modelOf(again, b), Partial: true})
+	r.drain()
+	r.want("b", state.StatusDeployed)
+	r.want("a", state.StatusDeployed)
+	if got := r.w.things["a"]; got != "two" {
+		t.Errorf("a is %q, want %q", got, "two")
+	}
+}
+
 // factual is the test's handler with a fact.
 type factual struct{ handler }
 
