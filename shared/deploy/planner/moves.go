@@ -94,7 +94,13 @@ func (r *mover) leavingRows(ctx context.Context) (map[resource.ID]*state.Row, er
 			removing = append(removing, id)
 		}
 	}
-	rows, err := r.p.load(ctx, removing)
+	for _, id := range r.removing {
+		if !r.index[id] {
+			removing = append(removing, id)
+		}
+	}
+	slices.Sort(removing)
+	rows, err := r.p.load(ctx, slices.Compact(removing))
 	for id, row := range rows {
 		if row.Removing {
 			out[id] = row

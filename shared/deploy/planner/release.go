@@ -119,7 +119,9 @@ func releaseWhole(
 			// Its dependants were to be blocked as well, and may not have been written.
 			r.blocked = append(r.blocked, row.ID)
 		}
-		if !row.Orphaned && !row.Removing {
+		if row.Removing {
+			r.removing = append(r.removing, row.ID)
+		} else if !row.Orphaned {
 			r.before[row.ID] = version.Entry{ID: row.ID, Hash: row.Hash, Body: row.Body}
 		}
 		return row.AddMissingFacts(r.unasked)

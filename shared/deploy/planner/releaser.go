@@ -46,9 +46,10 @@ type difference struct {
 
 // interrupted is the work that an interrupted release may have left, since its progress is unknown.
 type interrupted struct {
-	skipped []resource.ID        // rows that may no longer have to be skipped
-	blocked []resource.ID        // undefined or blocked rows, whose dependants may be outdated
-	unasked map[resource.ID]bool // resources whose facts may not have been requested
+	removing []resource.ID        // rows to purge; the graph in force lacks those that have moved
+	skipped  []resource.ID        // rows that may no longer have to be skipped
+	blocked  []resource.ID        // undefined or blocked rows, whose dependants may be outdated
+	unasked  map[resource.ID]bool // resources whose facts may not have been requested
 }
 
 // newReleaser returns a releaser for a difference.
@@ -127,9 +128,10 @@ func (r *releaser) load(ctx context.Context) error {
 			ids = append(ids, id)
 		}
 	}
+	ids = append(ids, r.removing...)
 	slices.Sort(ids)
 	var err error
-	r.rows, err = r.p.load(ctx, ids)
+	r.rows, err = r.p.load(ctx, slices.Compact(ids))
 	return err
 }
 
@@ -177,6 +179,11 @@ func (r *releaser) remove(g *version.Graph) {
 		if row := r.rows[id]; !r.index[id] && row != nil && !row.Orphaned && !row.Removing &&
 			r.p.moves.to[id] == "" {
 			left = append(left, id)
+		}
+	}
+	for _, id := range r.removing {
+		if !r.index[id] && r.p.moves.to[id] == "" && g.Node(id) < 0 {
+			left = append(left, id) // it was moved, and what has its thing has a state of its own
 		}
 	}
 	(&mover{r}).moveAway()

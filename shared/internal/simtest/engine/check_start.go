@@ -360,13 +360,15 @@ func onlyReports(r *run, id resource.ID) bool {
 }
 
 // checkCreate checks invariant D8: the result of an earlier create is looked up before the object
-// is created again. So each create must be recorded before it begins.
+// is created again. So each create must be recorded before it begins. A resource that was forgotten
+// and exported again does not know of a create that was under way.
 func checkCreate(r *run, t *thing, id resource.ID, token string) {
 	who := r.sched.cur
 	if !r.books.live(r, who) {
 		return
 	}
-	if row := r.state.read(env).rows[id]; row != nil && row.Creating != token {
+	if row := r.state.read(env).rows[id]; row != nil && row.Creating != token &&
+		!r.books.forgotten[id] {
 		r.violate("D8", "%s creates %s as %q, and what is noted of a create is %q", who.name, id,
 			token, row.Creating)
 	}

@@ -125,6 +125,8 @@ func TestOnceInFocus(t *testing.T) {
 		"a dependant is claimed with a requirement that fails, and leaves it":          {"listed", 5003926},
 		"a thing moves to another agent while its former id is to be purged":           {"agents", 107350},
 		"a resource is forgotten while a dependant runs that waited for it":            {"targets", 8002190},
+		"a release is interrupted that moves a thing whose former id is being purged":  {"agents", 20002448},
+		"a resource is forgotten and exported again while it is created":               {"targets", 3216},
 		"a lane lists things while the list of another fails":                          {"shelved", 5000339},
 		"a state is imported while the worker of the agent may purge it":               {"outputs", 3000870},
 	} {
