@@ -182,7 +182,8 @@ func (r *releaser) remove(g *version.Graph) {
 		}
 	}
 	for _, id := range r.removing {
-		if !r.index[id] && r.p.moves.to[id] == "" && g.Node(id) < 0 {
+		if row := r.rows[id]; !r.index[id] && row != nil && row.Removing &&
+			r.p.moves.to[id] == "" && g.Node(id) < 0 {
 			left = append(left, id) // it was moved, and what has its thing has a state of its own
 		}
 	}

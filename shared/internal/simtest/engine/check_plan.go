@@ -136,14 +136,10 @@ func checkPrefix(r *run, t *task, c *state.Commit) {
 	}
 }
 
-// sameOutcome reports whether two rows have the same outcome, except for moves between lanes and the
-// decisions of persons.
+// sameOutcome reports whether two rows have the same outcome, except for moves between lanes.
 func sameOutcome(row, was *state.Row) bool {
 	a, b := row.Outcome, was.Outcome
 	a.Checked = b.Checked
-	if was.Blocked == state.NeedsPerson {
-		a.Blocked, a.Creating = b.Blocked, b.Creating
-	}
 	return reflect.DeepEqual(a, b)
 }
 

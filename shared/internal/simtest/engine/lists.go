@@ -101,7 +101,8 @@ func checkList(r *run, t *task, id resource.ID, made int) {
 }
 
 // listTooOld describes an event that a run must see and that is newer than a list. This is a
-// request, a change of the object by this task, or a change of a requirement before the claim.
+// request, a change of the object by this task, or a change of a requirement before the claim. The
+// requirements of a resource that was scheduled since the claim may be others: it runs again.
 func listTooOld(r *run, t *task, id resource.ID, made int) string {
 	c := t.books.claims[id]
 	if made < c.asked {
@@ -111,7 +112,7 @@ func listTooOld(r *run, t *task, id resource.ID, made int) string {
 		return "what it has done to it"
 	}
 	eff := t.books.effect
-	if eff == nil {
+	if eff == nil || r.asked[id] > c.stamp {
 		return ""
 	}
 	i, known := eff.index[id]

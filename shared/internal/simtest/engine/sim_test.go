@@ -127,6 +127,8 @@ func TestOnceInFocus(t *testing.T) {
 		"a resource is forgotten while a dependant runs that waited for it":            {"targets", 8002190},
 		"a release is interrupted that moves a thing whose former id is being purged":  {"agents", 20002448},
 		"a resource is forgotten and exported again while it is created":               {"targets", 3216},
+		"a requirement ends after the claim of its dependant, which reads from a list": {"listed", 30001911},
+		"a resource is forgotten while a preview reads what is being purged":           {"waved", 30000862},
 		"a lane lists things while the list of another fails":                          {"shelved", 5000339},
 		"a state is imported while the worker of the agent may purge it":               {"outputs", 3000870},
 	} {
