@@ -186,7 +186,7 @@ func (n *Runner) newRun(
 	r.want = provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent,
 		Attributes: maps.Clone(res.Attributes), Purged: res.Purged}
 	delete(r.want.Attributes, model.TypeAttribute) // the handler was made of it
-	r.token, r.Purged, r.ReportOnly = row.Creating, res.Purged, res.ReportOnly
+	r.token, r.Purged, r.ReportOnly = row.Current().Creating, res.Purged, res.ReportOnly
 	r.notes = state.DecodeNotes(row.Notes)
 	for _, name := range row.Hidden {
 		r.host.Hide(name)

@@ -62,6 +62,9 @@ type Intent struct {
 	// number of changes of them.
 	Formerly []resource.ID `cbor:"14,keyasint,omitempty"`
 	Moves    int64         `cbor:"15,keyasint,omitempty"`
+	// Decided is the token of a create whose outcome is not known, and of which a person decided that it
+	// may begin again. See Row.Current.
+	Decided string `cbor:"42,keyasint,omitempty"`
 }
 
 // Outcome is the part of a row that workers write: the result of the last run, and the data that it

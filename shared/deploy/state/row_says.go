@@ -15,9 +15,16 @@ import (
 func (r *Row) Counts() bool { return r.Ran == r.Hash && !r.Undefined() }
 
 // Current returns the outcome as it counts for the present intent: if the last run had another
-// intent, only the data about the thing remains.
+// intent, only the data about the thing remains. A create of which a person has decided is none that
+// was begun.
 func (r *Row) Current() Outcome {
 	o := r.Outcome
+	if r.decided() {
+		o.Creating = ""
+		if o.Blocked == NeedsPerson {
+			o.Blocked = NotBlocked
+		}
+	}
 	if r.Counts() {
 		return o
 	}
@@ -29,6 +36,10 @@ func (r *Row) Current() Outcome {
 	o.NextAt, o.NotBefore = time.Time{}, time.Time{}
 	return o
 }
+
+// decided reports whether a person has decided that a create whose outcome is not known may begin
+// again.
+func (r *Row) decided() bool { return r.Decided != "" && r.Decided == r.Creating }
 
 // Begin makes the outcome one of the present intent.
 func (r *Row) Begin() {
@@ -61,7 +72,8 @@ func (r *Row) Block() Blocked {
 	switch {
 	case r.Lacking():
 		return BlockedYes
-	case r.Blocked == BlockedTemp && r.Ticket() != 0, !r.Counts():
+	case r.Blocked == BlockedTemp && r.Ticket() != 0, !r.Counts(),
+		r.Blocked == NeedsPerson && r.decided():
 		return NotBlocked
 	}
 	return r.Blocked

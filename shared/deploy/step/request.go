@@ -20,8 +20,8 @@ type Requested struct {
 
 func (e Requested) next(r *state.Row) []Effect {
 	switch {
-	case e.Decided && r.Blocked == state.NeedsPerson && !r.Orphaned:
-		r.Blocked, r.Creating = state.NotBlocked, ""
+	case e.Decided && r.Blocked == state.NeedsPerson && r.Decided != r.Creating && !r.Orphaned:
+		r.Decided = r.Creating
 		return schedule(e.Priority)
 	case e.Facts:
 		return e.facts(r)

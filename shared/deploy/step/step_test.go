@@ -115,8 +115,13 @@ func TestRequested(t *testing.T) {
 			reason: "a person's request for the resource decides that the create may begin again",
 			was:    undecided,
 			event:  Requested{Priority: state.PriorityUserDeploy, Decided: true},
-			want:   func(r *state.Row) { r.Blocked, r.Creating = state.NotBlocked, "" },
+			want:   func(r *state.Row) { r.Decided = r.Creating },
 			then:   user,
+		},
+		"DecidedBefore": {
+			reason: "the first decision is enough",
+			was:    func(r *state.Row) { undecided(r); r.Decided = r.Creating },
+			event:  Requested{Priority: state.PriorityUserDeploy, Decided: true},
 		},
 		"Facts": {
 			reason: "facts are read by a run",

@@ -295,6 +295,7 @@ func full(n int) state.Row {
 	r.Causes, r.Class, r.Attempts, r.NextAt = []resource.ID{id(8), id(9)}, state.ClassTerminal, 4,
 		at(time.Hour)
 	r.Checked, r.Waiting, r.Creating = 9, []byte{0, 255, 1}, "token"
+	r.Decided = "earlier"
 	r.Notes = []byte{1, 0, 254}
 	r.ChangedAt, r.SucceededAt, r.TriedAt = at(-time.Second), at(-time.Minute), at(-time.Hour)
 	r.Hidden = []string{"password", "to ken"}
