@@ -297,10 +297,10 @@ func TestSweep(t *testing.T) {
 			t.Fatalf("%+v", a)
 		}
 	}
-	if e := received(t, h, "host1"); !strings.Contains(e, "host1/0") {
+	if e := received(t, h, "host1"); !strings.Contains(e, "host1") {
 		t.Errorf("it notified nobody: %s", e)
 	}
-	if _, err := h.Engine.RunLane(t.Context(), "prod", "host1/0",
+	if _, err := h.Engine.RunLane(t.Context(), "prod", "host1",
 		time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
@@ -382,7 +382,7 @@ func TestAgentRun(t *testing.T) {
 	if err != nil || len(p.Held)+len(p.Running) != 0 || p.Counts[state.StatusDeployed] >= n {
 		t.Errorf("%v: %+v\n%s", err, p, said.String())
 	}
-	if e := received(t, h, "host1"); !strings.Contains(e, "host1/0") {
+	if e := received(t, h, "host1"); !strings.Contains(e, "host1") {
 		t.Errorf("it kept its message: %s\n%s", e, said.String())
 	}
 	if !strings.Contains(said.String(), `"agent":"host1"`) ||

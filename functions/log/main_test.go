@@ -52,7 +52,7 @@ func TestFunction(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	lease, err := records.Acquire(t.Context(), "prod", "web1/0", "worker#1", now,
+	lease, err := records.Acquire(t.Context(), "prod", "web1", "worker#1", now,
 		now.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
@@ -63,18 +63,18 @@ func TestFunction(t *testing.T) {
 			Resource: "std::Null[web1,name=x]", Finished: now.UTC(), Reason: fmt.Sprint(n * n * n)})
 	}
 	if _, err := records.Commit(t.Context(), "prod",
-		state.Commit{Guard: state.Guard{Key: "web1/0", Fence: lease.Fence},
+		state.Commit{Guard: state.Guard{Key: "web1", Fence: lease.Fence},
 			Actions: actions}); err != nil {
 		t.Fatal(err)
 	}
 	notifier := &logs.Notifier{API: sqs.NewFromConfig(c), URL: url}
-	if err := notifier.Notify(t.Context(), "prod", "web1/0"); err != nil {
+	if err := notifier.Notify(t.Context(), "prod", "web1"); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	for empty := false; !empty; {
-		u, err := records.Unlogged(ctx, "prod", []string{"web1/0"}, 1)
+		u, err := records.Unlogged(ctx, "prod", []string{"web1"}, 1)
 		if err != nil {
 			t.Fatalf("it is not logged: %v", err)
 		}

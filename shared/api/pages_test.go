@@ -32,7 +32,7 @@ func listed(t *testing.T) *world {
 		}
 		return state.Guard{Key: l.Key, Fence: l.Fence}
 	}
-	c := state.Commit{Guard: lease("a/0"), Plan: true}
+	c := state.Commit{Guard: lease("a"), Plan: true}
 	for i := range 40 {
 		agent := []string{"a", "b"}[i%2]
 		row := state.Row{ID: resource.NewID("std::Null", agent,
@@ -43,7 +43,7 @@ func listed(t *testing.T) *world {
 		if row.Body, err = body.Encode(); err != nil {
 			t.Fatal(err)
 		}
-		row.Lane, row.Version, row.Hash = agent+"/0", 1, "h"
+		row.Lane, row.Version, row.Hash = agent, 1, "h"
 		row.Compliance, row.LastRun, row.Blocked = state.HasUpdate, state.RunNew, state.NotBlocked
 		if i%5 == 0 {
 			row.Ran = row.Hash

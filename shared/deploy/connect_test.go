@@ -32,7 +32,7 @@ func (s *slowly) Connect(ctx context.Context, _ resource.Agent) (any, error) {
 	}
 	s.least = time.Hour
 	for _, l := range leases {
-		if l.Holder != "" && l.Key != "plan" {
+		if l.Holder != "" && l.Key != state.PlanKey {
 			s.least = min(s.least, l.Until.Sub(s.r.clock.Now())-left)
 		}
 	}

@@ -97,11 +97,11 @@ func cut(ctx context.Context) error {
 // agent returns the agent of a lane.
 func (d *dryRunner) agent(lane string) resource.Agent {
 	for _, a := range d.agents {
-		if a.Name == state.AgentOf(lane) {
+		if a.Name == lane {
 			return a
 		}
 	}
-	return model.LocalAgent(state.AgentOf(lane))
+	return model.LocalAgent(lane)
 }
 
 // scheduledOf returns the resources of a type that are to be read in the same session.
@@ -147,10 +147,9 @@ func (d *dryRunner) run(
 		if err != nil {
 			return d.out, fault.Wrap(fault.Damaged, "read version", err)
 		}
-		lane := state.LaneOf(res.Agent)
 		rows[res.ID] = &state.Row{
 			ID: res.ID,
-			Intent: state.Intent{Lane: lane, Version: d.version, Hash: entries[i].Hash,
+			Intent: state.Intent{Lane: res.Agent, Version: d.version, Hash: entries[i].Hash,
 				Body: entries[i].Body, Missing: model.Missing(res.Attributes), Problem: misfits[res.ID]},
 		}
 		nodes = append(nodes, version.Node{ID: res.ID, Requires: res.Requires})
@@ -198,7 +197,7 @@ func (d *dryRunner) lanes(ctx context.Context, byLane map[string][]*state.Row) e
 		if d.from.Progress != nil {
 			d.from.Progress(agentsOf(append(slices.Clone(left), lanes[i:]...)))
 		}
-		if !others[state.AgentOf(lane)] {
+		if !others[lane] {
 			if err := d.lane(ctx, lane, byLane[lane]); err != nil {
 				d.out.Unread = agentsOf(append(left, lanes[i:]...))
 				return err
@@ -219,7 +218,7 @@ func (d *dryRunner) lanes(ctx context.Context, byLane map[string][]*state.Row) e
 func agentsOf(lanes []string) []string {
 	var out []string
 	for _, l := range lanes {
-		out = append(out, state.AgentOf(l))
+		out = append(out, l)
 	}
 	return slices.Compact(out)
 }
@@ -407,10 +406,10 @@ func (d *dryRunner) others(ctx context.Context, lanes []string,
 	var errands []Errand
 	at := map[string]int{} // by agent
 	for _, lane := range lanes {
-		i, known := at[state.AgentOf(lane)]
+		i, known := at[lane]
 		if !known {
 			i = len(errands)
-			at[state.AgentOf(lane)] = i
+			at[lane] = i
 			errands = append(
 				errands,
 				Errand{Agent: d.agent(lane), Record: d.record, Whole: d.whole},

@@ -360,7 +360,7 @@ func TestUnrecordedCreateIsLookedUp(t *testing.T) {
 	r.w.hook = func(call, _ string) {
 		if call == "create" {
 			cancel()
-			lease, err := r.home.Acquire(context.Background(), "e", "a/0", "other",
+			lease, err := r.home.Acquire(context.Background(), "e", "a", "other",
 				r.clock.Now().Add(24*time.Hour), r.clock.Now().Add(25*time.Hour))
 			if err != nil {
 				t.Error(err)
@@ -368,7 +368,7 @@ func TestUnrecordedCreateIsLookedUp(t *testing.T) {
 			_ = r.home.Release(context.Background(), "e", lease)
 		}
 	}
-	if _, err := r.e.RunLane(ctx, "e", "a/0", r.clock.Now().Add(time.Hour)); err != nil {
+	if _, err := r.e.RunLane(ctx, "e", "a", r.clock.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	r.w.hook = nil

@@ -26,7 +26,7 @@ func (e *Engine) ReadErrand(ctx context.Context, env string, of Errand,
 	}
 	byLane := map[string][]*state.Row{}
 	for _, w := range of.Wanted {
-		if state.AgentOf(w.Lane) != of.Agent.Name {
+		if w.Lane != of.Agent.Name {
 			return DryRun{}, fault.New(fault.Damaged, "read errand", "%s is not of agent %s",
 				w.ID, of.Agent.Name)
 		}

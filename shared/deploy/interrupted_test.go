@@ -44,8 +44,8 @@ func TestInterruptedLease(t *testing.T) {
 			_, err := e.Repair(ctx, "e", deploy.Request{})
 			return err
 		}},
-		{"a/0", func(ctx context.Context, e *deploy.Engine, until time.Time) error {
-			_, err := e.RunLane(ctx, "e", "a/0", until)
+		{"a", func(ctx context.Context, e *deploy.Engine, until time.Time) error {
+			_, err := e.RunLane(ctx, "e", "a", until)
 			return err
 		}},
 	} {

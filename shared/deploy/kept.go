@@ -175,7 +175,7 @@ func (e *Engine) laneOf(ctx context.Context, env string, id resource.ID) (string
 	if row := rows[id]; row != nil {
 		return row.Lane, nil
 	}
-	return state.LaneOf(id.Agent()), nil
+	return id.Agent(), nil
 }
 
 // commitUnmoved makes the commit of inLane, and returns the outbox entries that it has added. It holds

@@ -46,7 +46,7 @@ func (e *Engine) AdoptKept(ctx context.Context, env string, all []AdoptedState) 
 		if err != nil {
 			return err
 		}
-		key := state.LaneOf(k.ID.Agent())
+		key := k.ID.Agent()
 		lanes[key] = append(lanes[key], k)
 	}
 	var stored []state.Kept

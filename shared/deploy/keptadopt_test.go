@@ -65,7 +65,7 @@ func TestAdoptKeptRefused(t *testing.T) {
 		"a lane at work": {deploy.AdoptedState{ID: "t::T[b,label=two]", State: []byte("x")},
 			func(r *rig) {
 				now := r.clock.Now()
-				must(r.home.Acquire(context.Background(), "e", "b/0", r.home.Holder(), now, now.Add(time.Hour)))(r.t)
+				must(r.home.Acquire(context.Background(), "e", "b", r.home.Holder(), now, now.Add(time.Hour)))(r.t)
 			}, fault.Busy},
 	} {
 		r, _ := keptRig(t)

@@ -105,7 +105,7 @@ func TestKeptOfABusyLane(t *testing.T) {
 	r.export(deploy.Export{Model: modelOf(one)})
 	r.drain()
 	now := r.clock.Now()
-	lease, err := r.home.Acquire(t.Context(), "e", "a/0", r.home.Holder()+"#worker", now,
+	lease, err := r.home.Acquire(t.Context(), "e", "a", r.home.Holder()+"#worker", now,
 		now.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestImportKeptOfALeavingResource(t *testing.T) {
 	config := r.e.Config
 	config.State = &preceded{r.home, state.PlanKey, func() {
 		now := r.clock.Now()
-		if _, err := r.home.Acquire(t.Context(), "e", "a/0", "a worker", now,
+		if _, err := r.home.Acquire(t.Context(), "e", "a", "a worker", now,
 			now.Add(time.Hour)); !fault.Is(err, fault.Busy) {
 			t.Errorf("a worker gets the lane of the purge: %v", err)
 		}

@@ -25,7 +25,7 @@ func TestLeaseOutlastsEveryCall(t *testing.T) {
 		calls++
 		r.clock.advance(schema.DefaultTimeout - time.Second)
 		now := r.clock.Now()
-		_, err := r.home.Acquire(context.Background(), "e", "a/0", "another process", now,
+		_, err := r.home.Acquire(context.Background(), "e", "a", "another process", now,
 			now.Add(time.Hour))
 		if !fault.Is(err, fault.Busy) {
 			t.Errorf("at the end of %s %s another could take the lane: %v", call, name, err)
@@ -51,7 +51,7 @@ func TestLeaseThatEnded(t *testing.T) {
 			r.clock.advance(time.Hour)
 		}
 	}
-	if _, err := r.e.RunLane(context.Background(), "e", "a/0",
+	if _, err := r.e.RunLane(context.Background(), "e", "a",
 		r.clock.Now().Add(24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -103,10 +103,10 @@ func TestLaneGivenUpLooksOnceMore(t *testing.T) {
 	meanwhile := func(call, name string) { // before finishes, and nobody who can use it is told
 		if call == "read" && name == "other" {
 			nested = true
-			if out := run("b/0"); out.Ran != 1 {
+			if out := run("b"); out.Ran != 1 {
 				t.Errorf("of b %+v, want one run", out)
 			}
-			if out := run("a/0"); !out.Busy {
+			if out := run("a"); !out.Busy {
 				t.Errorf("a second of a: %+v, want busy", out)
 			}
 			nested = false
@@ -117,7 +117,7 @@ func TestLaneGivenUpLooksOnceMore(t *testing.T) {
 			{Name: "b", Transport: "local", Lanes: 1}},
 		Resources: []resource.Resource{before, after, res("other")}}})
 	r.w.hook = meanwhile
-	if out := run("a/0"); out.Ran != 2 || out.Waits {
+	if out := run("a"); out.Ran != 2 || out.Waits {
 		t.Errorf("%+v, want two runs and nothing that waits", out)
 	}
 
@@ -125,7 +125,7 @@ func TestLaneGivenUpLooksOnceMore(t *testing.T) {
 	if _, err := r.e.Repair(context.Background(), "e", deploy.Request{}); err != nil {
 		t.Fatal(err)
 	}
-	if out := run("a/0"); out.Ran != 2 || out.Waits || len(r.w.things) != 3 {
+	if out := run("a"); out.Ran != 2 || out.Waits || len(r.w.things) != 3 {
 		t.Errorf("a wave: %+v, want two runs and nothing that waits; %v", out, r.w.things)
 	}
 
@@ -138,7 +138,7 @@ func TestLaneGivenUpLooksOnceMore(t *testing.T) {
 			}
 		}
 	}
-	state := &taken{State: r.e.State, lane: "a/0"}
+	state := &taken{State: r.e.State, lane: "a"}
 	state.f = func(n int) {
 		if nested {
 			state.n--
@@ -148,7 +148,7 @@ func TestLaneGivenUpLooksOnceMore(t *testing.T) {
 	}
 	r.e.State = state
 	ask(before.ID, after.ID, id("other"))
-	if out := run("a/0"); out.Ran != 3 || out.Waits {
+	if out := run("a"); out.Ran != 3 || out.Waits {
 		t.Errorf("twice: %+v, want three runs and nothing that waits", out)
 	}
 }

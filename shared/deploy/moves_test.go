@@ -299,7 +299,7 @@ type claimsBefore struct {
 func (s *claimsBefore) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
 	if slices.ContainsFunc(c.Rows, func(r state.Row) bool { return r.ID == s.with }) {
 		now, seen := s.clock.Now(), must(s.Env(ctx, env))(s.t)
-		l := must(s.Acquire(ctx, env, "a/0", "lost", now, now.Add(time.Minute)))(s.t)
+		l := must(s.Acquire(ctx, env, "a", "lost", now, now.Add(time.Minute)))(s.t)
 		claim := state.Commit{Guard: state.Guard{Key: l.Key, Fence: l.Fence},
 			Next: []resource.ID{s.claims}, SeenPlan: seen.PlanSeq, Until: now.Add(time.Minute)}
 		if done := must(s.State.Commit(ctx, env, claim))(s.t); !done.Started {
@@ -333,7 +333,7 @@ func TestMoveFromALostRun(t *testing.T) {
 	r.export(deploy.Export{Model: modelOf(sender("b"), hearer("b"))})
 	r.e = whole
 	run := func() int {
-		return must(r.e.RunLane(t.Context(), "e", "b/0", r.clock.Now().Add(time.Second/2)))(t).Ran
+		return must(r.e.RunLane(t.Context(), "e", "b", r.clock.Now().Add(time.Second/2)))(t).Ran
 	}
 	if n := run(); n != 0 {
 		t.Errorf("%d runs while the lease of the former agent lasts", n)

@@ -64,12 +64,12 @@ func TestDependantScheduledMeanwhileIsNotified(t *testing.T) {
 		}
 	}
 	r.export(deploy.Export{Model: models("2", "1")})
-	if _, err := r.e.RunLane(context.Background(), "e", "a/0",
+	if _, err := r.e.RunLane(context.Background(), "e", "a",
 		r.clock.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	notified := func(x state.Notice) bool {
-		return x.Lane == "b/0" && slices.Equal(x.Done, []resource.ID{id("a")})
+		return x.Lane == "b" && slices.Equal(x.Done, []resource.ID{id("a")})
 	}
 	if !slices.ContainsFunc(heard.notices, notified) {
 		t.Errorf("notices %+v, want b/0 for %s", heard.notices, id("a"))
@@ -115,11 +115,11 @@ func TestLeftOutByAWaveIsPassedOn(t *testing.T) {
 	}
 	r.w.hook = func(call, name string) {
 		if call == "read" && name == nameIn(first) {
-			c.notified, c.waiting = []string{"a0/0", "a2/0"}, map[string]bool{}
+			c.notified, c.waiting = []string{"a0", "a2"}, map[string]bool{}
 			c.answer(t, r)
 		}
 	}
-	c.notified, c.waiting = []string{"a1/0"}, map[string]bool{}
+	c.notified, c.waiting = []string{"a1"}, map[string]bool{}
 	c.answer(t, r)
 	wantChecked(t, r)
 }
@@ -167,13 +167,13 @@ func TestNoticeOfANewerScheduleIsNotLost(t *testing.T) {
 		}
 	}
 	config.Await = func(_ context.Context, _, lane string, _ time.Duration) ([]resource.ID, bool) {
-		if lane != "a0/0" || awaited {
+		if lane != "a0" || awaited {
 			return nil, false
 		}
 		awaited = true
 		repair("")
 		heard.notices = nil
-		serve("a1/0")
+		serve("a1")
 		for _, x := range heard.notices {
 			if x.Lane == lane {
 				return x.Done, true
@@ -188,7 +188,7 @@ func TestNoticeOfANewerScheduleIsNotLost(t *testing.T) {
 	repair(slow.ID)
 	repair(waits.ID)
 	r.took("read")
-	serve("a0/0")
+	serve("a0")
 	if got := r.took("read"); !slices.Contains(got, "read "+nameIn(second)) {
 		t.Errorf("%q, want %s to be read as well: nothing that it requires is left", got,
 			nameIn(second))

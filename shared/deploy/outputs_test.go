@@ -170,7 +170,7 @@ func TestOutputsAfterCrash(t *testing.T) {
 	*h.kept = func() {
 		r.clock.advance(time.Hour)
 		now := r.clock.Now()
-		if _, err := r.home.Acquire(t.Context(), "e", "a/0", "another", now,
+		if _, err := r.home.Acquire(t.Context(), "e", "a", "another", now,
 			now.Add(time.Second)); err != nil {
 			t.Error(err)
 		}
@@ -178,7 +178,7 @@ func TestOutputsAfterCrash(t *testing.T) {
 	}
 	app := using(t, "b", "app", outputOf("role", "password"))
 	r.export(deploy.Export{Model: modelOf(using(t, "a", "role", "one"), app)})
-	if _, err := r.e.RunLane(t.Context(), "e", "a/0", r.clock.Now().Add(24*time.Hour)); err != nil {
+	if _, err := r.e.RunLane(t.Context(), "e", "a", r.clock.Now().Add(24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if *h.kept != nil {

@@ -463,7 +463,7 @@ func TestPlanTellsOfWhatWasInterrupted(t *testing.T) {
 			}
 			a.export(described())
 			a.drain()
-			a.lose("a/0", time.Minute, id("a"))
+			a.lose("a", time.Minute, id("a"))
 			a.clock.advance(time.Hour)
 			said := reloads(a.preview(described(), read))
 			a.export(described())

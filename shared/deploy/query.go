@@ -91,7 +91,7 @@ func (e *Engine) countScheduled(
 	p.Left = map[string]int{}
 	for lane, n := range waiting {
 		lanes[lane] = true
-		p.Left[state.AgentOf(lane)] += n
+		p.Left[lane] += n
 		p.Scheduled += n
 	}
 	if len(s.Unfinished) > 0 {
@@ -107,9 +107,8 @@ func (e *Engine) countScheduled(
 			}
 		}
 		for i, agent := range agents.Names {
-			lane := state.LaneOf(agent)
-			if checked, ok := s.Unfinished[lane]; ok {
-				n := max(perAgent[i]-len(checked)-waiting[lane], 0)
+			if checked, ok := s.Unfinished[agent]; ok {
+				n := max(perAgent[i]-len(checked)-waiting[agent], 0)
 				p.Scheduled += n
 				p.Left[agent] += n
 			}

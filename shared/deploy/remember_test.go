@@ -184,14 +184,14 @@ func TestIntentionIsRemembered(t *testing.T) {
 					return
 				}
 				cancel()
-				lease, err := r.home.Acquire(context.Background(), "e", "a/0", "other",
+				lease, err := r.home.Acquire(context.Background(), "e", "a", "other",
 					r.clock.Now().Add(24*time.Hour), r.clock.Now().Add(25*time.Hour))
 				if err != nil {
 					t.Error(err)
 				}
 				_ = r.home.Release(context.Background(), "e", lease)
 			}
-			if _, err := r.e.RunLane(ctx, "e", "a/0", r.clock.Now().Add(time.Hour)); err != nil {
+			if _, err := r.e.RunLane(ctx, "e", "a", r.clock.Now().Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
 			r.w.hook, known = nil, nil

@@ -56,13 +56,13 @@ func TestLeaseIsRenewed(t *testing.T) {
 	p := &paced{clock: r.clock, steps: 100, step: state.RenewEvery}
 	p.after = func() {
 		now := r.clock.Now()
-		if _, err := r.home.Acquire(t.Context(), "e", "a/0", "another process", now,
+		if _, err := r.home.Acquire(t.Context(), "e", "a", "another process", now,
 			now.Add(time.Hour)); !fault.Is(err, fault.Busy) {
 			t.Errorf("another could take the lane: %v", err)
 		}
 		l := must(r.home.Leases(t.Context(), "e"))(t)
 		for i := range l {
-			if left := l[i].Until.Sub(now); l[i].Key == "a/0" &&
+			if left := l[i].Until.Sub(now); l[i].Key == "a" &&
 				left > state.HeldAtOnce+2*state.LeaseMargin+time.Minute {
 				t.Errorf("the lane is held for %s", left)
 			}
@@ -88,7 +88,7 @@ func TestLateRenewal(t *testing.T) {
 	p := &paced{clock: r.clock, steps: 1, step: time.Hour, late: true, after: func() {}}
 	r.e.Caller = p
 	r.export(deploy.Export{Model: modelOf(res("a"))})
-	if _, err := r.e.RunLane(t.Context(), "e", "a/0", r.clock.Now().Add(24*time.Hour)); err != nil {
+	if _, err := r.e.RunLane(t.Context(), "e", "a", r.clock.Now().Add(24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if row := r.row("a"); row.Status() != state.StatusAvailable || row.LastAction != "" {

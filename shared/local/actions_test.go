@@ -27,7 +27,7 @@ func TestActions(t *testing.T) {
 	t.Parallel()
 	h, ctx, id := open(t, t.TempDir()), t.Context(), resource.ID("std::Null[web1,name=bad]")
 	now := time.Now().UTC()
-	l := must(h.Acquire(ctx, "e", "web1/0", h.Holder(), now, now.Add(time.Minute)))(t)
+	l := must(h.Acquire(ctx, "e", "web1", h.Holder(), now, now.Add(time.Minute)))(t)
 	plain := state.Action{ID: h.NewID(), Resource: id, Version: 2, Action: state.ActionRepair,
 		Outcome: state.StatusDeployed, Change: diff.NoChange, Started: now,
 		Finished: now.Add(time.Second), Pack: "p"}

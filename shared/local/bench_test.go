@@ -25,7 +25,7 @@ func benchRow(n int) state.Row {
 	body = append(body, `","mode":"0644"},"managed":true}`...)
 	return state.Row{
 		ID: id,
-		Intent: state.Intent{Lane: "web1/0", Version: 1, Hash: fmt.Sprintf("%064x", n), Body: body,
+		Intent: state.Intent{Lane: "web1", Version: 1, Hash: fmt.Sprintf("%064x", n), Body: body,
 			Generation: int64(n + 1), Priority: state.PriorityNewVersion},
 		Outcome: state.Outcome{Compliance: state.HasUpdate, LastRun: state.RunNew,
 			Blocked: state.NotBlocked},
@@ -48,7 +48,7 @@ func benchHome(b *testing.B, n int) (*Home, state.Guard, []state.Row) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = h.Close() })
-	l, err := h.Acquire(context.Background(), "e", "web1/0", h.Holder(), time.Now(),
+	l, err := h.Acquire(context.Background(), "e", "web1", h.Holder(), time.Now(),
 		time.Now().Add(time.Hour))
 	if err != nil {
 		b.Fatal(err)
@@ -177,7 +177,7 @@ func BenchmarkReads10000(b *testing.B) {
 	}{
 		{"LaneRows",
 			func() (int, error) {
-				r, err := h.LaneRows(ctx, "e", "web1/0", true)
+				r, err := h.LaneRows(ctx, "e", "web1", true)
 				return len(r),
 					err
 			}, 10000},

@@ -310,7 +310,7 @@ func (t *tx) plan() error {
 		func(s *sqlite.Stmt) error {
 			paused = s.ColumnBool(0)
 			return nil
-		}, t.env, state.AgentOf(t.in.Guard.Key)); err != nil {
+		}, t.env, t.in.Guard.Key); err != nil {
 		return err
 	}
 	t.out.PlanSeq, t.out.Paused = e.PlanSeq, paused || e.Halted

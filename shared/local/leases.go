@@ -23,7 +23,8 @@ func (h *Home) Acquire(
 		}
 		if have.Holder != "" && have.Holder != holder && now.Before(have.Until) &&
 			!h.dead(have.Holder) {
-			return fault.New(fault.Busy, "take lease", "%s is served by another", key)
+			return fault.New(fault.Busy, "take lease", "%s has another holder",
+				state.NameOfLease(key))
 		}
 		out = state.Lease{Key: key, Holder: holder, Fence: have.Fence + 1, Until: until,
 			Wave: have.Wave}

@@ -40,33 +40,33 @@ func TestLease(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	a, b := open(t, dir), open(t, dir)
 	now := time.Now()
-	first, err := a.Acquire(ctx, "e", "l/0", a.Holder()+"#1", now, now.Add(time.Minute))
+	first, err := a.Acquire(ctx, "e", "l", a.Holder()+"#1", now, now.Add(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Acquire(ctx, "e", "l/0", b.Holder()+"#1", now,
+	if _, err := b.Acquire(ctx, "e", "l", b.Holder()+"#1", now,
 		now.Add(time.Minute)); !fault.Is(err, fault.Busy) {
 		t.Fatalf("second holder: %v", err)
 	}
 	late := now.Add(2 * time.Minute)
-	second, err := b.Acquire(ctx, "e", "l/0", b.Holder()+"#1", late, late.Add(time.Minute))
+	second, err := b.Acquire(ctx, "e", "l", b.Holder()+"#1", late, late.Add(time.Minute))
 	if err != nil || second.Fence <= first.Fence {
 		t.Fatalf("after expiry: %v, fence %d after %d", err, second.Fence, first.Fence)
 	}
-	row := state.Row{ID: "std::Null[a,name=x]", Intent: state.Intent{Lane: "l/0", Body: []byte("{}")}}
+	row := state.Row{ID: "std::Null[a,name=x]", Intent: state.Intent{Lane: "l", Body: []byte("{}")}}
 	if _, err := a.Commit(ctx, "e",
-		state.Commit{Guard: state.Guard{Key: "l/0", Fence: first.Fence},
+		state.Commit{Guard: state.Guard{Key: "l", Fence: first.Fence},
 			Rows: []state.Row{row}}); !fault.Is(err, fault.Fenced) {
 		t.Errorf("a stale holder's commit: %v", err)
 	}
 	if err := a.Release(ctx, "e", first); err != nil {
 		t.Fatal(err)
 	}
-	if rows, _ := b.LaneRows(ctx, "e", "l/0", true); len(rows) != 0 {
+	if rows, _ := b.LaneRows(ctx, "e", "l", true); len(rows) != 0 {
 		t.Error("the refused commit left a row")
 	}
 	if _, err := b.Commit(ctx, "e",
-		state.Commit{Guard: state.Guard{Key: "l/0", Fence: second.Fence},
+		state.Commit{Guard: state.Guard{Key: "l", Fence: second.Fence},
 			Rows: []state.Row{row}}); err != nil {
 		t.Errorf("the holder's commit after a stale release: %v", err)
 	}
@@ -81,12 +81,12 @@ func TestDeadHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	if _, err := a.Acquire(ctx, "e", "l/0", a.Holder()+"#1", now, now.Add(time.Hour)); err != nil {
+	if _, err := a.Acquire(ctx, "e", "l", a.Holder()+"#1", now, now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	_ = a.Close()
 	b := open(t, dir)
-	if _, err := b.Acquire(ctx, "e", "l/0", b.Holder()+"#1", now, now.Add(time.Hour)); err != nil {
+	if _, err := b.Acquire(ctx, "e", "l", b.Holder()+"#1", now, now.Add(time.Hour)); err != nil {
 		t.Errorf("the lease of a closed home: %v", err)
 	}
 }
@@ -157,7 +157,7 @@ func openWithLane(t *testing.T) (*Home, state.Guard) {
 	t.Helper()
 	h := open(t, t.TempDir())
 	now := time.Now()
-	l, err := h.Acquire(context.Background(), "e", "a/0", h.Holder(), now, now.Add(time.Minute))
+	l, err := h.Acquire(context.Background(), "e", "a", h.Holder(), now, now.Add(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestCommit(t *testing.T) {
 	h, g := openWithLane(t)
 	row := state.Row{
 		ID: `std::Null[a,name=x\,y]`,
-		Intent: state.Intent{Lane: "a/0", Version: 3, Hash: "h", Body: []byte(`{"a":1}`), Removing: true,
+		Intent: state.Intent{Lane: "a", Version: 3, Hash: "h", Body: []byte(`{"a":1}`), Removing: true,
 			Generation: 7, Priority: 2, Missing: []string{"m"}},
 		Outcome: state.Outcome{Ran: "r", NotBefore: now, Compliance: state.HasUpdate,
 			LastRun: state.RunFailed, Blocked: state.BlockedTemp, Deployed: "d", LastAt: now, LastAction: "act",
@@ -191,7 +191,7 @@ func TestCommit(t *testing.T) {
 	}
 	stale := row
 	stale.Rev, stale.Reason = 5, "stale"
-	fresh := state.Row{ID: "std::Null[a,name=z]", Intent: state.Intent{Lane: "a/0", Body: []byte("{}")}}
+	fresh := state.Row{ID: "std::Null[a,name=z]", Intent: state.Intent{Lane: "a", Body: []byte("{}")}}
 	out, err := h.Commit(ctx, "e",
 		state.Commit{Guard: g, Rows: []state.Row{stale, fresh},
 			Actions: []state.Action{{ID: "1", Resource: row.ID, Finished: now}},
@@ -202,7 +202,7 @@ func TestCommit(t *testing.T) {
 	if acts, _ := h.Actions(ctx, "e", state.ActionQuery{Resource: row.ID}); len(acts) != 1 {
 		t.Errorf("the action of a conflicting row: %v", acts)
 	}
-	if rows, _ := h.LaneRows(ctx, "e", "a/0", true); len(rows) != 2 {
+	if rows, _ := h.LaneRows(ctx, "e", "a", true); len(rows) != 2 {
 		t.Errorf("%d rows, want the fresh one beside the other", len(rows))
 	}
 	if err := h.Pause(ctx, "e", true, "a"); err != nil {
@@ -489,7 +489,7 @@ func TestUseAfterClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	if _, err := h.Acquire(t.Context(), "e", "a/0", "x", now, now.Add(time.Minute)); err == nil {
+	if _, err := h.Acquire(t.Context(), "e", "a", "x", now, now.Add(time.Minute)); err == nil {
 		t.Error("a closed home was written")
 	}
 	if _, err := h.Env(t.Context(), "e"); err == nil {

@@ -34,7 +34,7 @@ func TestHeldByAnother(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
 	take := func(ctx context.Context, h *Home) error {
-		_, err := h.Acquire(ctx, "e", "a/0", h.Holder(), now, now.Add(time.Minute))
+		_, err := h.Acquire(ctx, "e", "a", h.Holder(), now, now.Add(time.Minute))
 		return err
 	}
 	for name, c := range map[string]struct {

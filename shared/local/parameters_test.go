@@ -21,7 +21,7 @@ func TestParameterHistory(t *testing.T) {
 	}
 	defer func() { _ = h.Close() }()
 	began := time.Now().UTC().Add(-time.Hour)
-	lease, err := h.Acquire(ctx, "e", "plan", h.Holder(), began, time.Now().Add(time.Hour))
+	lease, err := h.Acquire(ctx, "e", state.PlanKey, h.Holder(), began, time.Now().Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -164,7 +164,7 @@ func (w *world) due(all []state.Row) {
 
 func (w *world) lanes(all []state.Row) {
 	w.t.Helper()
-	for _, lane := range []string{"a0/0", "a0/1", "a1/0", "a1/1", "a2/0", "a2/1"} {
+	for _, lane := range []string{"a0", "a0/1", "a1", "a1/1", "a2", "a2/1"} {
 		for _, every := range []bool{true, false} {
 			want := slices.DeleteFunc(slices.Clone(all), func(r state.Row) bool {
 				return r.Lane != lane || !every && r.Ticket() == 0
@@ -209,7 +209,7 @@ func TestChangedRows(t *testing.T) {
 			h, g := openWithLane(t)
 			row := state.Row{
 				ID:      "t::T[a,name=x]",
-				Intent:  state.Intent{Lane: "a/0", Generation: 7, Hash: "h", Body: []byte(`{"path":1}`)},
+				Intent:  state.Intent{Lane: "a", Generation: 7, Hash: "h", Body: []byte(`{"path":1}`)},
 				Outcome: state.Outcome{Reason: "it is broken", NextAt: time.Unix(9, 0).UTC()},
 			}
 			must(h.Commit(ctx, "e", state.Commit{Guard: g, Rows: []state.Row{row}}))(t)
@@ -252,7 +252,7 @@ func TestPlans(t *testing.T) {
 	for n := range 1000 {
 		c.Rows = append(c.Rows, state.Row{
 			ID:     resource.ID(fmt.Sprintf("t::T[a,name=%d]", n)),
-			Intent: state.Intent{Lane: "a/0", Generation: 1},
+			Intent: state.Intent{Lane: "a", Generation: 1},
 		})
 	}
 	must(h.Commit(t.Context(), "e", c))(t)

@@ -54,7 +54,7 @@ type laneRange struct {
 }
 
 func (l laneRange) holds(lane string) bool {
-	return l.agents == nil || l.agents[state.AgentOf(lane)]
+	return l.agents == nil || l.agents[lane]
 }
 
 // maxRanges is the maximum number of agents or lanes that are read individually. For more, all
@@ -74,9 +74,8 @@ func rangesOf(agents []string) []laneRange {
 		return []laneRange{{to: "\xff", agents: set}}
 	}
 	out := make([]laneRange, 0, len(set))
-	for a := range set { // a lane with the prefix "a/" may belong to the agent "a/b"
-		// "0" is the character after "/"
-		out = append(out, laneRange{from: a + "/", to: a + "0", agents: map[string]bool{a: true}})
+	for a := range set { // names contain no NUL
+		out = append(out, laneRange{from: a, to: a + "\x00"})
 	}
 	return out
 }

@@ -164,7 +164,7 @@ func (f *function) ran(ctx context.Context, r worker.Run) {
 	f.Log.DebugContext(ctx, "run", "environment", r.Env, "agent", r.Agent, "ran", r.Out.Ran,
 		"more", r.Out.More, "waits", r.Out.Waits, "ms", r.Took.Milliseconds())
 	if r.Out.Ran > 0 {
-		f.worked.Add(ctx, r.Env, state.LaneOf(r.Agent))
+		f.worked.Add(ctx, r.Env, r.Agent)
 		f.sets.Flush(ctx, r.Env)
 	}
 }

@@ -202,7 +202,7 @@ func (s *stack) restart() {
 		Exists: (&worker.Index{State: s.handler.State, Work: s.handler.Engine.WorkLanes}).Exists,
 		Ran: func(ctx context.Context, r worker.Run) { // as functions/handler does
 			if r.Out.Ran > 0 {
-				s.worked.Add(ctx, r.Env, state.LaneOf(r.Agent))
+				s.worked.Add(ctx, r.Env, r.Agent)
 			}
 		}}
 	l := s.open(false)

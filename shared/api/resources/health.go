@@ -115,7 +115,7 @@ func (s *Service) lastReached(
 	}
 	lane := ""
 	for _, t := range tally { // sorted by lane
-		agent := state.AgentOf(t.Lane)
+		agent := t.Lane
 		if _, asked := of.reached[agent]; !asked || t.Lane == lane {
 			continue
 		}
@@ -139,7 +139,7 @@ const maxStanding = 100
 // stand fills in how agents and types are doing.
 func (h *Health) stand(tally []state.Tally) {
 	h.Agents, h.MoreAgents = standings(tally, func(t *state.Tally) string {
-		return state.AgentOf(t.Lane)
+		return t.Lane
 	})
 	h.Types, h.MoreTypes = standings(tally, func(t *state.Tally) string { return t.Type })
 }

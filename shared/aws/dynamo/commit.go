@@ -61,7 +61,7 @@ func (c *commit) write(ctx context.Context, p *page) error {
 		return err
 	}
 	c.conflicts = append(c.conflicts, d.conflicts...)
-	c.s.live.wrote(c.env, state.AgentOf(c.in.Guard.Key), d.written)
+	c.s.live.wrote(c.env, c.in.Guard.Key, d.written)
 	c.lease = d.lease
 	if c.head = d.head; d.changed {
 		c.head.seq++
@@ -397,7 +397,7 @@ func (d *draft) running(conflicts []state.Row) {
 
 // refuses reports whether a head refuses Next.
 func (c *commit) refuses(h *head) bool {
-	return h.Plan != c.in.SeenPlan || h.stopped(state.AgentOf(c.in.Guard.Key))
+	return h.Plan != c.in.SeenPlan || h.stopped(c.in.Guard.Key)
 }
 
 // writeHead writes the head if it has changed.
@@ -428,7 +428,7 @@ func (c *commit) conclude(ctx context.Context) (state.Committed, error) {
 			return out, err
 		}
 	}
-	out.PlanSeq, out.Paused = h.Plan, h.stopped(state.AgentOf(c.in.Guard.Key))
+	out.PlanSeq, out.Paused = h.Plan, h.stopped(c.in.Guard.Key)
 	if !c.listed {
 		return out, nil
 	}

@@ -31,8 +31,7 @@ func entriesOf(written []state.Row) map[string][]entry {
 	out := map[string][]entry{}
 	for i := range written {
 		if r := &written[i]; r.Ticket() != 0 || !r.Timer().IsZero() {
-			agent := state.AgentOf(r.Lane)
-			out[agent] = append(out[agent], entry{r.ID, r.Rev, r.Timer()})
+			out[r.Lane] = append(out[r.Lane], entry{r.ID, r.Rev, r.Timer()})
 		}
 	}
 	return out

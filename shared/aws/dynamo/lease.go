@@ -205,7 +205,7 @@ func (s *leases) Release(ctx context.Context, env string, l state.Lease) error {
 		return nil
 	}
 	if err == nil {
-		s.dropDead(ctx, env, state.AgentOf(l.Key))
+		s.dropDead(ctx, env, l.Key)
 	}
 	return err
 }

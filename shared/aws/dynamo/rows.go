@@ -73,7 +73,7 @@ func (s *rows) ScanRows(
 // LaneRows implements state.State.
 func (s *rows) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
 	if !all {
-		found, _, err := s.active(ctx, env, state.AgentOf(lane))
+		found, _, err := s.active(ctx, env, lane)
 		return slices.DeleteFunc(found, func(r state.Row) bool {
 			return r.Lane != lane || r.Ticket() == 0
 		}), err
@@ -94,7 +94,7 @@ func (s *rows) laneRows(ctx context.Context, env, lane string) ([]state.Row, err
 		return nil, nil
 	}
 	var out []state.Row
-	for _, begin := range append(prefixes(types, []string{state.AgentOf(lane)}), "") {
+	for _, begin := range append(prefixes(types, []string{lane}), "") {
 		if begin == "" {
 			out = nil
 		}

@@ -60,7 +60,7 @@ func (s *rows) scheduleUnder(
 	ctx context.Context, h *head, agents []string,
 ) (out scheduled, dead []item, err error) {
 	selects := func(lane string) bool {
-		return len(agents) == 0 || slices.Contains(agents, state.AgentOf(lane))
+		return len(agents) == 0 || slices.Contains(agents, lane)
 	}
 	e, err := h.record()
 	if err != nil {
@@ -231,12 +231,11 @@ func (s *rows) Look(
 func (s *rows) Lane(
 	ctx context.Context, env, lane string, all func(state.Schedule, state.Env) bool,
 ) (state.Lane, error) {
-	agent := state.AgentOf(lane)
-	got, err := s.schedule(ctx, env, []string{agent}, true)
+	got, err := s.schedule(ctx, env, []string{lane}, true)
 	if err != nil {
 		return state.Lane{}, err
 	}
-	out := state.Lane{Schedule: got.Schedule, Agent: got.agents[agent]}
+	out := state.Lane{Schedule: got.Schedule, Agent: got.agents[lane]}
 	if out.Env, err = got.head.record(); err != nil {
 		return out, err
 	}

@@ -153,7 +153,7 @@ func (h *Home) Prepare(ctx context.Context, jobs []provision.Job, until time.Tim
 	for env, agents := range provision.Late(jobs) {
 		lanes, failed := h.Engine.WorkLanes(ctx, env)
 		lanes = slices.DeleteFunc(lanes, func(lane string) bool {
-			return !slices.Contains(agents, state.AgentOf(lane))
+			return !slices.Contains(agents, lane)
 		})
 		if failed == nil && len(lanes) > 0 {
 			failed = h.Engine.Notifier.Notify(ctx, env, state.NoticesOf(lanes))
@@ -183,7 +183,7 @@ func (h *Home) together(ctx context.Context, env string,
 	}
 	var names []string
 	for _, lane := range lanes {
-		names = append(names, state.AgentOf(lane))
+		names = append(names, lane)
 	}
 	agents, err := h.State.Agents(ctx, env, names...)
 	if err != nil {
@@ -191,7 +191,7 @@ func (h *Home) together(ctx context.Context, env string,
 	}
 	out := map[string]time.Time{}
 	for _, lane := range lanes {
-		a, known := agents[state.AgentOf(lane)]
+		a, known := agents[lane]
 		at, before := served[lane]
 		if known && before && !a.Paused && !h.Config.Packs.ByRunner(a.Agent) &&
 			!queue.InFunction(a.Agent) {

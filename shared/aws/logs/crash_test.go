@@ -58,7 +58,7 @@ func TestCrashAnywhere(t *testing.T) {
 					m := &maker{every: time.Second}
 					healthy := w.process()
 					// Commits with rows, so that pages and runs hold more than actions.
-					l := "a/0"
+					l := "a"
 					row := state.Row{
 						ID:     id("a", 0),
 						Intent: state.Intent{Lane: l, Version: 1, Hash: "h", Body: []byte("{}")},

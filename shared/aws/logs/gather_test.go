@@ -50,19 +50,19 @@ func TestGather(t *testing.T) {
 		g := &logs.Gatherer{Notifier: &logs.Notifier{API: c, URL: "u"}, Clock: platform.Clock{},
 			Log: slog.New(slog.DiscardHandler)}
 		ctx, cancel := context.WithCancel(t.Context())
-		for _, lane := range []string{"a/0", "b/0", "c/0", "a/0"} {
+		for _, lane := range []string{"a", "b", "c", "a"} {
 			g.Add(ctx, "e", lane)
 		}
 		c.is(t, "at once", 0, 0)
 		time.Sleep(1100 * time.Millisecond)
 		synctest.Wait()
 		c.is(t, "a second later", 1, 3)
-		g.Add(ctx, "e", "a/0")
+		g.Add(ctx, "e", "a")
 		g.Flush(ctx)
 		c.is(t, "at the end", 2, 4)
 		g.Flush(ctx)
 		c.is(t, "with nothing left", 2, 4)
-		g.Add(ctx, "e", "a/0")
+		g.Add(ctx, "e", "a")
 		cancel()
 		synctest.Wait()
 		g.Flush(ctx)

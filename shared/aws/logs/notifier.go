@@ -12,6 +12,7 @@ import (
 	"southbound/shared/aws/awserr"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
 
 // Sender is the part of SQS's API that Notifier uses. *sqs.Client implements it.
@@ -79,7 +80,7 @@ func Decode(body string) (Message, error) {
 		return m, fault.New(fault.Foreign, "read message",
 			"it has format %d, this program knows %d", m.Format, messageFormat)
 	}
-	if !state.ValidEnvironment(m.Env) || !state.ValidLane(m.Lane) {
+	if !state.ValidEnvironment(m.Env) || !resource.ValidAgent(m.Lane) {
 		return m, fault.New(fault.Foreign, "read message",
 			"%.100q cannot name an environment, or %.100q a lane", m.Env, m.Lane)
 	}

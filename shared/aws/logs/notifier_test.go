@@ -26,7 +26,7 @@ import (
 // TestMessagesMayComeInAnyWay pins that all is found, once, however messages come.
 func TestMessagesMayComeInAnyWay(t *testing.T) {
 	t.Parallel()
-	lanes := []string{"a/0", "b/0", "c/0"}
+	lanes := []string{"a", "b", "c"}
 	for _, c := range []struct {
 		name string
 		// a lane has committed for the nth time
@@ -55,7 +55,7 @@ func TestMessagesMayComeInAnyWay(t *testing.T) {
 			}, true},
 		{"lost altogether", func(*logs.Log, int, string) []events.SQSMessage { return nil }, false},
 		{"before anything was committed",
-			func(_ *logs.Log, _ int, _ string) []events.SQSMessage { return notice("nobody/0") },
+			func(_ *logs.Log, _ int, _ string) []events.SQSMessage { return notice("nobody") },
 			false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestFunctionsRunAtOnce(t *testing.T) {
 							return
 						default:
 							if failed := l.Take(t.Context(),
-								notice("a/0", "b/0")); len(failed) > 0 {
+								notice("a", "b")); len(failed) > 0 {
 								t.Errorf("failed: %+v", failed)
 								return
 							}
@@ -145,7 +145,7 @@ func TestFunctionsRunAtOnce(t *testing.T) {
 				agent := string(rune('a' + n%2))
 				actions := m.actions(agent, 3, 6)
 				all = append(all, actions...)
-				commits(t, worker, agent+"/0", actions, 2)
+				commits(t, worker, agent, actions, 2)
 				want(t, worker, state.ActionQuery{}, newestFirst(all), "while it is logged")
 				want(t, worker, state.ActionQuery{Resource: id(agent, 1)},
 					ofResource(newestFirst(all), id(agent, 1)), "of a resource, while it is logged")
@@ -166,8 +166,8 @@ func TestFunctionsRunAtOnce(t *testing.T) {
 func TestForeignMessages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, server.DynamoDB)
-	commits(t, w.process(), "a/0", (&maker{every: time.Second}).actions("a", 1, 1), 1)
-	batch := append(notice("a/0"), events.SQSMessage{MessageId: "x", Body: "{"},
+	commits(t, w.process(), "a", (&maker{every: time.Second}).actions("a", 1, 1), 1)
+	batch := append(notice("a"), events.SQSMessage{MessageId: "x", Body: "{"},
 		events.SQSMessage{MessageId: "y", Body: `{"v":2,"env":"e","lane":"l"}`},
 		events.SQSMessage{MessageId: "z"})
 	if failed := w.process().Take(t.Context(), batch); failed == nil || len(failed) > 0 {
@@ -180,8 +180,8 @@ func TestForeignMessages(t *testing.T) {
 		}
 		return awstest.None
 	}}
-	batch = append(notice("a/0", "b/0"),
-		events.SQSMessage{MessageId: "other", Body: `{"v":1,"env":"test","lane":"a/0"}`})
+	batch = append(notice("a", "b"),
+		events.SQSMessage{MessageId: "other", Body: `{"v":1,"env":"test","lane":"a"}`})
 	got := w.process().Take(t.Context(), batch)
 	if diff := cmp.Diff([]events.SQSBatchItemFailure{{ItemIdentifier: "0"}, {ItemIdentifier: "1"}},
 		got); diff != "" {
@@ -194,7 +194,7 @@ func TestDamagedLaneIsAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, server.DynamoDB)
 	m := &maker{every: time.Second}
-	commits(t, w.process(), "b/0", m.actions("b", 1, 1), 1)
+	commits(t, w.process(), "b", m.actions("b", 1, 1), 1)
 	api := dynamodb.NewFromConfig(awstest.Config(server.URL(server.DynamoDB), nil))
 	items, err := api.Query(t.Context(), &dynamodb.QueryInput{TableName: &w.table,
 		KeyConditionExpression:    aws.String("k = :k"),
@@ -207,13 +207,13 @@ func TestDamagedLaneIsAlone(t *testing.T) {
 		Item: items.Items[0]}); err != nil {
 		t.Fatal(err)
 	}
-	commits(t, w.process(), "a/0", m.actions("a", 1, 1), 1)
-	commits(t, w.process(), "c/0", m.actions("c", 1, 1), 1)
-	failed := w.process().Take(t.Context(), notice("a/0", "b/0", "c/0"))
+	commits(t, w.process(), "a", m.actions("a", 1, 1), 1)
+	commits(t, w.process(), "c", m.actions("c", 1, 1), 1)
+	failed := w.process().Take(t.Context(), notice("a", "b", "c"))
 	if diff := cmp.Diff([]events.SQSBatchItemFailure{{ItemIdentifier: "1"}}, failed); diff != "" {
 		t.Errorf("failed (-want +got):\n%s", diff)
 	}
-	for _, lane := range []string{"a/0", "c/0"} {
+	for _, lane := range []string{"a", "c"} {
 		if u, err := w.process().State.Unlogged(t.Context(), env, []string{lane}, 1); err != nil ||
 			!u.Empty() {
 			t.Errorf("%v: lane %s is not logged", err, lane)
@@ -232,7 +232,7 @@ func TestNotifier(t *testing.T) {
 	}
 	var lanes []string
 	for n := range 13 {
-		lanes = append(lanes, fmt.Sprintf("web%02d/0", n))
+		lanes = append(lanes, fmt.Sprintf("web%02d", n))
 	}
 	if err := (&logs.Notifier{API: api, URL: *made.QueueUrl}).
 		Notify(t.Context(), env, lanes...); err != nil {
@@ -259,7 +259,7 @@ func TestNotifier(t *testing.T) {
 		t.Errorf("lanes (-want +got):\n%s", diff)
 	}
 	gone := &logs.Notifier{API: api, URL: *made.QueueUrl + "-gone"}
-	if err := gone.Notify(t.Context(), env, "a/0"); err == nil {
+	if err := gone.Notify(t.Context(), env, "a"); err == nil {
 		t.Error("no error where there is no queue")
 	}
 }

@@ -29,7 +29,7 @@ func TestParametersAreLogged(t *testing.T) {
 			set := func(n int, p state.Parameter) {
 				p.Updated = start.Add(time.Duration(n) * time.Minute)
 				all = append([]dynamo.ParameterChange{{Parameter: p}}, all...)
-				commits(t, l, "a/0", nil, 1, state.Commit{Parameters: []state.Parameter{p}})
+				commits(t, l, "a", nil, 1, state.Commit{Parameters: []state.Parameter{p}})
 			}
 			for n := range 10 {
 				set(2*n, state.Parameter{Name: "size", Of: id("a", n%2), Value: fmt.Sprint(n),
@@ -39,7 +39,7 @@ func TestParametersAreLogged(t *testing.T) {
 				switch n % 3 {
 				case 1:
 					if failed := w.process().Take(t.Context(),
-						notice("a/0", "a/0")); len(failed) > 0 {
+						notice("a", "a")); len(failed) > 0 {
 						t.Errorf("failed: %+v", failed)
 					}
 				case 2:
@@ -76,7 +76,7 @@ func TestParametersAreLogged(t *testing.T) {
 			}
 			logged(t, l, "parameters")
 			check()
-			commits(t, l, "a/0", nil, 1,
+			commits(t, l, "a", nil, 1,
 				state.Commit{DropParameters: []state.ParameterKey{{Name: "region"}}})
 			for range 2 { // before it is logged, and after
 				got, err := w.process().Parameters(t.Context(), env, "region")

@@ -28,13 +28,13 @@ func TestExpires(t *testing.T) {
 	m := &maker{every: time.Second}
 	l := w.process()
 	large := m.actions("a", 100, 100)
-	commits(t, l, "a/0", large, 50)
+	commits(t, l, "a", large, 50)
 	if err := l.CatchUp(t.Context(), env); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(24 * time.Hour)
 	small := m.actions("b", 1, 1)
-	commits(t, l, "b/0", small, 1)
+	commits(t, l, "b", small, 1)
 	if err := l.CatchUp(t.Context(), env); err != nil {
 		t.Fatal(err)
 	}
@@ -105,11 +105,11 @@ func TestDropMovesTheHorizon(t *testing.T) {
 	m := &maker{every: time.Minute}
 	l := w.process()
 	a, b := m.actions("a", 70, 140), m.actions("b", 2, 10)
-	commits(t, l, "a/0", a, 30)
+	commits(t, l, "a", a, 30)
 	if err := l.CatchUp(t.Context(), env); err != nil {
 		t.Fatal(err)
 	}
-	commits(t, l, "b/0", b, 2) // not logged
+	commits(t, l, "b", b, 2) // not logged
 	for _, c := range []struct {
 		reason string
 		before time.Time
@@ -157,8 +157,8 @@ func TestLoggedItemsGo(t *testing.T) {
 			for range rounds {
 				actions := m.actions("a", 5, 20)
 				all = append(all, actions...)
-				commits(t, l, "a/0", actions, 5)
-				if failed := w.process().Take(t.Context(), notice("a/0")); len(failed) > 0 {
+				commits(t, l, "a", actions, 5)
+				if failed := w.process().Take(t.Context(), notice("a")); len(failed) > 0 {
 					t.Fatalf("failed: %+v", failed)
 				}
 			}
@@ -182,11 +182,11 @@ func TestQuietWaitsForTheLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, server.DynamoDB)
 	l := w.process()
-	lease, err := l.State.Acquire(t.Context(), env, "plan", "p#1", start, start.Add(time.Hour))
+	lease, err := l.State.Acquire(t.Context(), env, state.PlanKey, "p#1", start, start.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := state.Guard{Key: "plan", Fence: lease.Fence}
+	g := state.Guard{Key: state.PlanKey, Fence: lease.Fence}
 	if _, err := l.State.Commit(t.Context(), env,
 		state.Commit{Guard: g, Plan: true, Env: &state.Env{Name: env},
 			Parameters: []state.Parameter{
@@ -208,7 +208,7 @@ func TestQuietWaitsForTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	rests(true, "all is logged")
-	commits(t, l, "a/0", (&maker{every: time.Second}).actions("a", 1, 1), 1)
+	commits(t, l, "a", (&maker{every: time.Second}).actions("a", 1, 1), 1)
 	if until, err := w.process().State.QuietUntil(t.Context()); err != nil || !until[env].IsZero() {
 		t.Errorf("%v: it rests until %v after a commit", err, until)
 	}

@@ -40,11 +40,11 @@ func TestManyActions(t *testing.T) {
 			actions[n/2].Outcome, actions[n/2].Version = state.StatusFailed, 77
 			actions[n/2].Messages = append(actions[n/2].Messages,
 				provider.Line{At: start, Level: provider.LevelError, Msg: "the disk is full"})
-			commits(t, w.process(), "a/0", actions, c.some)
+			commits(t, w.process(), "a", actions, c.some)
 			w.meter.Take()
 			began := time.Now()
 			l := w.process()
-			if failed := l.Take(t.Context(), notice("a/0")); len(failed) > 0 {
+			if failed := l.Take(t.Context(), notice("a")); len(failed) > 0 {
 				t.Fatalf("failed: %+v", failed)
 			}
 			counts := w.meter.Take()
@@ -142,9 +142,9 @@ func TestCostOfLogging(t *testing.T) {
 			var notices []string
 			for n := range c.lanes {
 				agent := fmt.Sprintf("web%02d", n)
-				commits(t, w.process(), agent+"/0", m.actions(agent, math.MaxInt32, c.n/c.lanes),
+				commits(t, w.process(), agent, m.actions(agent, math.MaxInt32, c.n/c.lanes),
 					512)
-				notices = append(notices, agent+"/0")
+				notices = append(notices, agent)
 			}
 			l := w.process()
 			w.meter.Take()
@@ -195,8 +195,8 @@ func TestLargeBodies(t *testing.T) {
 					provider.Line{At: start, Level: provider.LevelError, Msg: noise(size)})
 				actions = append(actions, a)
 			}
-			commits(t, l, "a/0", actions, 2)
-			if failed := l.Take(t.Context(), notice("a/0")); len(failed) > 0 {
+			commits(t, l, "a", actions, 2)
+			if failed := l.Take(t.Context(), notice("a")); len(failed) > 0 {
 				t.Fatalf("failed: %+v", failed)
 			}
 			logged(t, l, "large")

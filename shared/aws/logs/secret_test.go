@@ -34,17 +34,17 @@ func TestValuesStandInBodiesOnly(t *testing.T) {
 		a.Changes, a.Reason = map[string]diff.Diff{"x": {Current: value, Desired: value}}, value
 		actions = append(actions, a)
 	}
-	commits(t, w.process(), "a/0", actions, 40,
+	commits(t, w.process(), "a", actions, 40,
 		state.Commit{Parameters: []state.Parameter{{Name: "p", Value: value, Updated: start}}})
 	for point := 1; point < 8; point++ {
 		c := &cut{point: point, last: awstest.Drop}
 		w.faults = &awstest.Faults{Decide: c.decide}
-		w.process().Take(t.Context(), append(notice("a/0"),
+		w.process().Take(t.Context(), append(notice("a"),
 			events.SQSMessage{Body: fmt.Sprintf(`{"v":%q}`, value)},
 			events.SQSMessage{Body: value}))
 	}
 	w.faults = nil
-	if failed := w.process().Take(t.Context(), notice("a/0")); len(failed) > 0 {
+	if failed := w.process().Take(t.Context(), notice("a")); len(failed) > 0 {
 		t.Fatalf("failed: %+v", failed)
 	}
 	logged(t, w.process(), "all")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"southbound/shared/deploy/state"
@@ -26,15 +25,14 @@ const (
 // life is the state of an agent that decides whether its queue has to be polled.
 type life struct {
 	work bool      // a resource of the agent is scheduled
-	held bool      // a lane is being served
-	last time.Time // when the last lease of a lane ended or ends; zero: there was no lease
+	held bool      // a process serves the agent
+	last time.Time // when the last lease ended or ends; zero: there was no lease
 }
 
-// lives returns the agents that have leases of lanes, or work.
+// lives returns the agents that have leases or work.
 func (p *agents) lives(ctx context.Context, env string) (map[string]*life, state.Schedule, error) {
 	out := map[string]*life{}
-	of := func(lane string) *life {
-		agent := state.AgentOf(lane)
+	of := func(agent string) *life {
 		if out[agent] == nil {
 			out[agent] = &life{}
 		}
@@ -46,14 +44,11 @@ func (p *agents) lives(ctx context.Context, env string) (map[string]*life, state
 	}
 	now := p.Clock.Now()
 	for _, l := range leases {
-		if !strings.Contains(l.Key, "/") { // the lease of the planner
+		if l.Key == state.PlanKey {
 			continue
 		}
 		a := of(l.Key)
-		a.held = a.held || (l.Holder != "" && now.Before(l.Until))
-		if l.Until.After(a.last) {
-			a.last = l.Until
-		}
+		a.held, a.last = l.Holder != "" && now.Before(l.Until), l.Until
 	}
 	s, err := p.State.Schedule(ctx, env)
 	if err != nil {
@@ -62,8 +57,8 @@ func (p *agents) lives(ctx context.Context, env string) (map[string]*life, state
 	for _, t := range s.Tickets {
 		of(t.Lane).work = true
 	}
-	for lane := range s.Unfinished {
-		of(lane).work = true
+	for agent := range s.Unfinished {
+		of(agent).work = true
 	}
 	return out, s, nil
 }

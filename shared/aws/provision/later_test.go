@@ -205,11 +205,11 @@ func TestNewAgentsThatWait(t *testing.T) {
 		agents []string // each waits for the one before
 		want   []provision.Job
 	}{
-		{[]string{"a", "b", "c"}, []provision.Job{{Env: "prod", Agent: "a", Lanes: []string{"a/0"}},
+		{[]string{"a", "b", "c"}, []provision.Job{{Env: "prod", Agent: "a", Lanes: []string{"a"}},
 			{Env: "prod", Agent: "b"}, {Env: "prod", Agent: "c"}}},
 		{[]string{"a", "b", "c"}, []provision.Job{}},
 		{[]string{"a", "b", "c", "d"},
-			[]provision.Job{{Env: "prod", Agent: "d", Lanes: []string{"d/0"}}}},
+			[]provision.Job{{Env: "prod", Agent: "d", Lanes: []string{"d"}}}},
 	} {
 		if _, err := engine.Export(t.Context(), "prod",
 			deploy.Export{Model: chain("v", c.agents...)}); err != nil {
@@ -236,7 +236,7 @@ func TestWorkThatEndsBeforeTheNextAgentIsMade(t *testing.T) {
 	if _, err := p.Prepare(ctx, jobs[:1], until); err != nil || len(provision.Late(jobs)) > 0 {
 		t.Fatal(err, provision.Late(jobs))
 	}
-	if _, err := engine.RunLane(ctx, "prod", "a/0", until); err != nil {
+	if _, err := engine.RunLane(ctx, "prod", "a", until); err != nil {
 		t.Fatal(err)
 	}
 	p.Take() // the handler function, which ran it, makes no queue
@@ -247,7 +247,7 @@ func TestWorkThatEndsBeforeTheNextAgentIsMade(t *testing.T) {
 		t.Errorf("late (-want +got):\n%s", diff)
 	}
 	lanes, err := engine.WorkLanes(ctx, "prod")
-	if diff := cmp.Diff([]string{"b/0"}, lanes); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{"b"}, lanes); diff != "" || err != nil {
 		t.Errorf("%v: what may start (-want +got):\n%s", err, diff)
 	}
 	if len(a.messages) != 1 {

@@ -1,5 +1,4 @@
-// Package queue implements the engine's notifier on SQS. Each agent has a FIFO queue, and each lane
-// a message group. A message announces that there may be work; the work itself is in the state.
+// Package queue implements the engine's notifier on SQS. Each agent has a FIFO queue. A message announces that there may be work; the work itself is in the state.
 // docs/design/aws-ports.md gives the reasons.
 package queue
 
@@ -51,10 +50,10 @@ type Notifier struct {
 	// notices. Its implementation has to make the queue and send the notices later. It has to be
 	// set before the first notice.
 	PutOff func(env, agent string, notices []state.Notice)
-	// Together, if not nil, returns the lanes that may share an invocation with lanes of other
-	// agents, and when a function last served each. They are lanes of agents that functions reach.
+	// Together, if not nil, returns the agents that may share an invocation with other agents, and when a
+	// function last served each. Functions reach these agents.
 	// It has to be set before the first notice.
-	Together func(ctx context.Context, env string, lanes []string) (map[string]time.Time, error)
+	Together func(ctx context.Context, env string, agents []string) (map[string]time.Time, error)
 
 	api    Sender
 	queues Finder
@@ -94,18 +93,17 @@ type Message struct {
 	Env    string        `json:"env"`
 	Lane   string        `json:"lane"`
 	Done   []resource.ID `json:"done,omitempty"`
-	// With holds lanes of other agents that the receiver has to serve, too.
+	// With holds other agents that the receiver has to serve, too.
 	With []string `json:"with,omitempty"`
-	// Job, if not empty, is a part of a job that a runner has to read. The lane is one of its
-	// agent, and need not be served. A receiver that does not know jobs serves the lane, and finds
-	// no work.
+	// Job, if not empty, is a part of a job that the runner of the agent has to read. The agent need
+	// not be served. A receiver that does not know jobs serves the agent, and finds no work.
 	Job string `json:"job,omitempty"`
 }
 
 const format = 1
 
 // encode returns the message of a notice. If the hints would make it too long, encode omits them.
-// Without hints, the receiver checks all resources of the lane.
+// Without hints, the receiver checks all resources of the agent.
 func encode(env string, r state.Notice, with ...state.Notice) (string, error) {
 	m := Message{Format: format, Env: env, Lane: r.Lane, Done: r.Done}
 	for _, other := range with {
@@ -127,7 +125,7 @@ func encode(env string, r state.Notice, with ...state.Notice) (string, error) {
 }
 
 // Decode decodes the body of a message. If the message is of another program or of a newer version,
-// or names an impossible environment or lane, Decode returns a fault.Foreign.
+// or names an impossible environment or agent, Decode returns a fault.Foreign.
 func Decode(body string) (Message, error) {
 	var m Message
 	if err := json.Unmarshal([]byte(body), &m); err != nil {
@@ -140,9 +138,9 @@ func Decode(body string) (Message, error) {
 	if !state.ValidEnvironment(m.Env) {
 		return m, fault.New(fault.Foreign, "read notice", "%.100q cannot name an environment", m.Env)
 	}
-	for _, lane := range append([]string{m.Lane}, m.With...) {
-		if !state.ValidLane(lane) {
-			return m, fault.New(fault.Foreign, "read notice", "%.100q cannot name a lane", lane)
+	for _, agent := range append([]string{m.Lane}, m.With...) {
+		if !resource.ValidAgent(agent) {
+			return m, fault.New(fault.Foreign, "read notice", "%.100q cannot name an agent", agent)
 		}
 	}
 	return m, nil
@@ -154,7 +152,7 @@ func (n *Notifier) Notify(ctx context.Context, env string, notices []state.Notic
 	notices = n.notifyTogether(ctx, env, notices)
 	byAgent := map[string][]state.Notice{}
 	for _, r := range notices {
-		agent := state.AgentOf(r.Lane)
+		agent := r.Lane
 		byAgent[agent] = append(byAgent[agent], r)
 	}
 	agents := slices.Sorted(maps.Keys(byAgent))
@@ -194,9 +192,9 @@ func (n *Notifier) notifyAgent(
 }
 
 // NotifyRunner notifies the runner of an agent of a part of a job. Such messages have message
-// groups of their own, so that they do not wait for the work of a lane.
+// groups of their own, so that they do not wait for the work of the agent.
 func (n *Notifier) NotifyRunner(ctx context.Context, env, agent, part string) error {
-	body, err := json.Marshal(Message{Format: format, Env: env, Lane: agent + "/0", Job: part})
+	body, err := json.Marshal(Message{Format: format, Env: env, Lane: agent, Job: part})
 	if err != nil {
 		return fault.Wrap(fault.Internal, "encode notice", err)
 	}
@@ -205,10 +203,10 @@ func (n *Notifier) NotifyRunner(ctx context.Context, env, agent, part string) er
 		MessageDeduplicationId: aws.String(n.dispatch())}})
 }
 
-// group returns the message group of a lane. It includes the environment, because one queue may
-// serve one agent of several environments.
-func group(env, lane string) string {
-	name := env + "/" + lane
+// group returns the message group of an agent or of a part of a job. It includes the environment,
+// because one queue may serve one agent of several environments.
+func group(env, of string) string {
+	name := env + "/" + of
 	if len(name) <= maxGroup && plain(name) {
 		return name
 	}

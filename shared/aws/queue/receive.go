@@ -39,15 +39,15 @@ type Listener struct {
 	Refused func(id string, err error)
 }
 
-// Delivery holds one or more notices of one lane.
+// Delivery holds one or more notices of one agent.
 type Delivery struct {
 	Env, Lane string
-	// Done holds ids of resources that may have finished in other lanes. If it is empty, all
-	// resources of the lane have to be checked.
+	// Done holds ids of resources that may have finished on other agents. If it is empty, all
+	// resources of the agent have to be checked.
 	Done []resource.ID
-	// With holds lanes of other agents that the messages are also for.
+	// With holds other agents that the messages are also for.
 	With []string
-	// Job is a part of a job to read, instead of serving the lane.
+	// Job is a part of a job to read, instead of serving the agent.
 	Job string
 	// Receives is the largest number of receives of a message, including this one; 0: unknown.
 	Receives int
@@ -55,7 +55,7 @@ type Delivery struct {
 	Receipts []string
 }
 
-// Receive waits for messages, at most 20 seconds, and returns the lanes that they notify. It
+// Receive waits for messages, at most 20 seconds, and returns the agents that they notify. It
 // deletes messages that do not decode: they are useless, and a sweep notifies again. If a request
 // is canceled, SQS may already have given it a message, which is then hidden from all receivers for
 // a while. So ctx should not end before Receive returns.
@@ -108,15 +108,15 @@ func (l *Listener) Receive(ctx context.Context, wait time.Duration) ([]Delivery,
 
 func seconds(d time.Duration) int32 { return int32(d / time.Second) } // at most hours
 
-// Merge merges the messages of each lane, and of each part of a job, in the order of their first
+// Merge merges the messages of each agent, and of each part of a job, in the order of their first
 // messages. A message without hints requires a check of all resources, so it discards the hints of
 // the other messages.
 func Merge(messages []Message) []Delivery {
-	type lane struct{ env, lane, job string }
+	type subject struct{ env, agent, job string }
 	var out []Delivery
-	at, all := map[lane]int{}, map[lane]bool{}
+	at, all := map[subject]int{}, map[subject]bool{}
 	for _, m := range messages {
-		key := lane{m.Env, m.Lane, m.Job}
+		key := subject{m.Env, m.Lane, m.Job}
 		i, ok := at[key]
 		if !ok {
 			i = len(out)
@@ -128,14 +128,14 @@ func Merge(messages []Message) []Delivery {
 		out[i].With = append(out[i].With, m.With...)
 	}
 	for i := range out {
-		if all[lane{out[i].Env, out[i].Lane, out[i].Job}] {
+		if all[subject{out[i].Env, out[i].Lane, out[i].Job}] {
 			out[i].Done = nil
 		}
 	}
 	return out
 }
 
-// Done deletes the messages of lanes that were served.
+// Done deletes the messages of agents that were served.
 func (l *Listener) Done(ctx context.Context, deliveries ...Delivery) error {
 	return each(deliveries, func(receipts []string) error {
 		entries := make([]types.DeleteMessageBatchRequestEntry, len(receipts))
@@ -152,7 +152,7 @@ func (l *Listener) Done(ctx context.Context, deliveries ...Delivery) error {
 	})
 }
 
-// Later hides the messages of lanes for a time, after which they are delivered again. If hide is
+// Later hides the messages of agents for a time, after which they are delivered again. If hide is
 // zero, they are delivered immediately.
 func (l *Listener) Later(ctx context.Context, hide time.Duration, deliveries ...Delivery) error {
 	return each(deliveries, func(receipts []string) error {

@@ -12,26 +12,26 @@ import (
 	"southbound/shared/fault"
 )
 
-// Agents with little work share a message: each has a queue, but one message to one of them carries
-// the lanes of several. A separate message for each agent would take five SQS requests and an
+// Agents with little work share a message: each has a queue, but one message to one of them names
+// several. A separate message for each agent would take five SQS requests and an
 // invocation each.
 const (
-	fewResources = 25  // maximum of a lane that shares a message
-	maxTogether  = 10  // lanes in a message
+	fewResources = 25  // maximum of an agent that shares a message
+	maxTogether  = 10  // agents in a message
 	maxShared    = 100 // resources in a message
-	worthIt      = 4   // lanes from which sharing is worth a call of Together
+	worthIt      = 4   // agents from which sharing is worth a call of Together
 )
 
-// Each splits a message into one message for each lane.
+// Each splits a message into one message for each agent.
 func (m Message) Each() []Message {
 	out := []Message{{Format: m.Format, Env: m.Env, Lane: m.Lane, Done: m.Done, Job: m.Job}}
-	for _, lane := range m.With {
-		out = append(out, Message{Format: m.Format, Env: m.Env, Lane: lane})
+	for _, agent := range m.With {
+		out = append(out, Message{Format: m.Format, Env: m.Env, Lane: agent})
 	}
 	return out
 }
 
-// notifyTogether sends shared messages for lanes with little work. It returns the notices to send
+// notifyTogether sends shared messages for agents with little work. It returns the notices to send
 // alone: those that do not share a message, and those whose shared message failed.
 func (n *Notifier) notifyTogether(
 	ctx context.Context, env string, notices []state.Notice,
@@ -55,33 +55,26 @@ func (n *Notifier) notifyTogether(
 	return alone
 }
 
-// groups divides notices into groups that share a message, and notices that are sent alone. The
-// lanes of an agent with several lanes do not share: the dispatcher of the agent serves all of
-// them.
+// groups divides notices into groups that share a message, and notices that are sent alone.
 func (n *Notifier) groups(
 	ctx context.Context, env string, notices []state.Notice,
 ) (groups [][]state.Notice, alone []state.Notice) {
 	if n.Together == nil || len(notices) < worthIt {
 		return nil, notices
 	}
-	lanesOf := map[string]int{}
-	for _, r := range notices {
-		lanesOf[state.AgentOf(r.Lane)]++
-	}
 	small := func(r state.Notice) bool {
-		return r.Size > 0 && r.Size <= fewResources && len(r.Done) == 0 &&
-			lanesOf[state.AgentOf(r.Lane)] == 1
+		return r.Size > 0 && r.Size <= fewResources && len(r.Done) == 0
 	}
-	var lanes []string
+	var agents []string
 	for _, r := range notices {
 		if small(r) {
-			lanes = append(lanes, r.Lane)
+			agents = append(agents, r.Lane)
 		}
 	}
-	if len(lanes) < worthIt {
+	if len(agents) < worthIt {
 		return nil, notices
 	}
-	may, err := n.Together(ctx, env, lanes)
+	may, err := n.Together(ctx, env, agents)
 	if err != nil { // sending the notices alone only costs more
 		return nil, notices
 	}
@@ -102,7 +95,7 @@ func (n *Notifier) groups(
 	}
 	for _, g := range groups {
 		// The mapping of an agent that was idle for long may be disabled, and not every process may
-		// enable it. So the lane that was served last is first, and its queue gets the message.
+		// enable it. So the agent that was served last is first, and its queue gets the message.
 		slices.SortStableFunc(g, func(a, n state.Notice) int {
 			return may[n.Lane].Compare(may[a.Lane])
 		})
@@ -110,11 +103,11 @@ func (n *Notifier) groups(
 	return groups, alone
 }
 
-// notifyGroup sends one message for several lanes to the queue of the first lane. It wakes all
-// their agents, as if each had been notified, because later work may notify them alone.
+// notifyGroup sends one message for several agents to the queue of the first. It wakes all of them,
+// as if each had been notified, because later work may notify them alone.
 func (n *Notifier) notifyGroup(ctx context.Context, env string, notices []state.Notice) error {
 	if len(notices) == 1 {
-		return fault.New(fault.Refused, "notify together", "there is only one lane")
+		return fault.New(fault.Refused, "notify together", "there is only one agent")
 	}
 	body, err := encode(env, notices[0], notices[1:]...)
 	if err != nil {
@@ -124,12 +117,12 @@ func (n *Notifier) notifyGroup(ctx context.Context, env string, notices []state.
 	entry := types.SendMessageBatchRequestEntry{Id: aws.String("0"), MessageBody: &body,
 		MessageGroupId:         aws.String(group(env, first)),
 		MessageDeduplicationId: aws.String(n.dispatch())}
-	if err := n.send(ctx, env, state.AgentOf(first),
+	if err := n.send(ctx, env, first,
 		[]types.SendMessageBatchRequestEntry{entry}); err != nil {
 		return err
 	}
 	for _, r := range notices {
-		if err := n.queues.Notified(ctx, env, state.AgentOf(r.Lane)); err != nil {
+		if err := n.queues.Notified(ctx, env, r.Lane); err != nil {
 			return fault.Wrap(fault.Unknown, "wake agent", err)
 		}
 	}

@@ -38,7 +38,7 @@ func TestTogether(t *testing.T) {
 	t.Parallel()
 	notice := func(size, agents int) (out []state.Notice) {
 		for i := range agents {
-			out = append(out, state.Notice{Lane: fmt.Sprintf("a%03d/0", i), Size: size})
+			out = append(out, state.Notice{Lane: fmt.Sprintf("a%03d", i), Size: size})
 		}
 		return out
 	}
@@ -71,7 +71,7 @@ func TestTogether(t *testing.T) {
 			}, nil, 3},
 		{"hints stay with their lane", hinted, all, nil, 20},
 		{"several lanes of an agent are its own",
-			[]state.Notice{{Lane: "a/0", Size: 1}, {Lane: "a/1", Size: 1}, {Lane: "b/0", Size: 1},
+			[]state.Notice{{Lane: "a", Size: 1}, {Lane: "a/1", Size: 1}, {Lane: "b", Size: 1},
 				{Lane: "b/1", Size: 1}}, all, nil, 4},
 		{"agents that functions do not reach have their own", notice(1, 20),
 			func(_ context.Context, _ string, lanes []string) (map[string]time.Time, error) {
@@ -116,7 +116,7 @@ func TestTogether(t *testing.T) {
 		agents := map[string]bool{}
 		for _, r := range c.notices {
 			want = append(want, r.Lane)
-			agents[state.AgentOf(r.Lane)] = true
+			agents[r.Lane] = true
 		}
 		slices.Sort(got)
 		slices.Sort(want)

@@ -23,13 +23,13 @@ func (r *notified) Notify(_ context.Context, _ string, notices []state.Notice) e
 func TestNotifier(t *testing.T) {
 	t.Parallel()
 	agents := map[string]state.Agent{"a": {}, "b": {Paused: true}}
-	notices := []state.Notice{{Lane: "a/0"}, {Lane: "b/0"}, {Lane: "unknown/3"}}
+	notices := []state.Notice{{Lane: "a"}, {Lane: "b"}, {Lane: "unknown/3"}}
 	for _, c := range []struct {
 		reason string
 		env    state.Env
 		want   notified
 	}{
-		{"a paused agent is not notified", state.Env{}, notified{"a/0", "unknown/3"}},
+		{"a paused agent is not notified", state.Env{}, notified{"a", "unknown/3"}},
 		{"nobody is notified in a halted environment", state.Env{Halted: true}, nil},
 	} {
 		var got notified

@@ -78,12 +78,12 @@ func (b *book) Outbox(context.Context, string, int) ([]state.Outbox, error) {
 }
 
 func (b *book) Schedule(context.Context, string, ...string) (state.Schedule, error) {
-	return state.Schedule{Tickets: []state.Ticket{{ID: "std::Null[a,name=x]", Lane: "a/0", N: 1}}},
+	return state.Schedule{Tickets: []state.Ticket{{ID: "std::Null[a,name=x]", Lane: "a", N: 1}}},
 		nil
 }
 
 func (b *book) Leases(context.Context, string) ([]state.Lease, error) {
-	return []state.Lease{{Key: "a/0", Until: now.Add(-5 * time.Minute)}}, nil
+	return []state.Lease{{Key: "a", Until: now.Add(-5 * time.Minute)}}, nil
 }
 
 func (b *book) Agents(context.Context, string, ...string) (map[string]state.Agent, error) {

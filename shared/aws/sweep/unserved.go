@@ -59,15 +59,14 @@ func (d *Dates) Unserved(
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read leases", err)
 	}
-	last := map[string]time.Time{} // by lane
+	last := map[string]time.Time{} // by agent
 	for _, l := range leases {
 		last[l.Key] = l.Until
 	}
 	var came *arrival
 	oldest := map[string]time.Time{}
-	for lane := range work {
-		agent := state.AgentOf(lane)
-		at, served := last[lane]
+	for agent := range work {
+		at, served := last[agent]
 		if idle := served && now.Sub(at) >= NobodyServes; came == nil && (idle || !served) {
 			a, err := d.arrivals(ctx, watched, env)
 			if err != nil {
@@ -81,7 +80,7 @@ func (d *Dates) Unserved(
 		case now.Sub(at) >= NobodyServes:
 			at = firstAfter(came.brought, at)
 		}
-		if have, ok := oldest[agent]; !agents[agent].Paused && (!ok || at.Before(have)) {
+		if !agents[agent].Paused {
 			oldest[agent] = at
 		}
 	}

@@ -176,7 +176,7 @@ func (d *dispatcher) work() {
 // send sends a notice of the agent to the queue.
 func (d *dispatcher) send(done []resource.ID) error {
 	return d.s.Notifier.out.Notify(context.WithoutCancel(d.ctx), d.place.env,
-		[]state.Notice{{Lane: state.LaneOf(d.place.agent), Done: done}})
+		[]state.Notice{{Lane: d.place.agent, Done: done}})
 }
 
 // goesOn sends the result of a run to its waiters, and reports whether the agent runs again. If held

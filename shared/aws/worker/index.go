@@ -44,7 +44,7 @@ func (x *Index) Exists(ctx context.Context, env, agent string) (bool, error) {
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return false, fault.Wrap(fault.Unknown, "find agent", err)
 	}
-	return slices.Contains(work, state.LaneOf(agent)), nil
+	return slices.Contains(work, agent), nil
 }
 
 func (x *Index) knows(p place) bool {

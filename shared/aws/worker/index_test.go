@@ -56,7 +56,7 @@ func TestIndex(t *testing.T) {
 			if env != "prod" {
 				return nil, nil
 			}
-			return []string{"b/0"}, nil
+			return []string{"b"}, nil
 		}}
 		for range 3 {
 			got, err := x.Exists(t.Context(), c.env, c.agent)
@@ -88,10 +88,10 @@ func TestRefused(t *testing.T) {
 		}
 		return env == "prod" && agent == "a", nil
 	}
-	batch := []worker.Message{message("1", "a/0"), message("2", "a/9"), message("3", "c/0"),
-		{ID: "4", Body: `{"v":1,"env":"f1/../default","lane":"../x/0"}`}, {ID: "5", Body: "x"}}
+	batch := []worker.Message{message("1", "a"), message("2", "a/9"), message("3", "c"),
+		{ID: "4", Body: `{"v":1,"env":"f1/../default","lane":"../x"}`}, {ID: "5", Body: "x"}}
 	again := s.Serve(t.Context(), batch, nil, time.Now().Add(time.Minute))
-	if diff := cmp.Diff(map[string]int{"a/0": 1, "c/0": 1}, e.runs); diff != "" || len(again) > 0 ||
+	if diff := cmp.Diff(map[string]int{"a": 1, "c": 1}, e.runs); diff != "" || len(again) > 0 ||
 		refused != 3 || strings.Count(log.String(), "refused") != 3 {
 		t.Errorf("%d refused, %v come again: %s\n%s", refused, again, diff, log.String())
 	}
@@ -118,8 +118,8 @@ func TestNoticesAreSentAgain(t *testing.T) {
 				s := newServer(nil, &far{})
 				s.Notifier = worker.NewNotifier(f)
 				s.Engine = &engine{do: func(lane string, _ int, _ time.Time) (deploy.LaneRun, error) {
-					if lane == "a/0" {
-						_ = s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "b/0"}})
+					if lane == "a" {
+						_ = s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "b"}})
 					}
 					return deploy.LaneRun{}, nil
 				}}
@@ -127,11 +127,11 @@ func TestNoticesAreSentAgain(t *testing.T) {
 					s.Serve(t.Context(), []worker.Message{message("1", lane)}, nil,
 						time.Now().Add(time.Minute))
 				}
-				serve("a/0")
+				serve("a")
 				if f.sends != c.want {
 					t.Errorf("sent %d times, want %d", f.sends, c.want)
 				}
-				serve("z/0")
+				serve("z")
 				if f.sends != c.all || f.delivered != 1 {
 					t.Errorf("sent %d times, want %d; delivered %d times", f.sends, c.all, f.delivered)
 				}

@@ -40,7 +40,7 @@ func NewNotifier(out state.Notifier) *Notifier {
 func (n *Notifier) Notify(ctx context.Context, env string, notices []state.Notice) error {
 	var remote []state.Notice
 	for _, r := range notices {
-		if d := n.dispatcher(env, state.AgentOf(r.Lane)); d == nil || !d.accept(r.Done) {
+		if d := n.dispatcher(env, r.Lane); d == nil || !d.accept(r.Done) {
 			remote = append(remote, r)
 		}
 	}
@@ -101,7 +101,7 @@ func (n *Notifier) Resend(ctx context.Context) (left int) {
 func (n *Notifier) Await(
 	_ context.Context, env, lane string, _ time.Duration,
 ) ([]resource.ID, bool) {
-	d := n.dispatcher(env, state.AgentOf(lane))
+	d := n.dispatcher(env, lane)
 	return nil, d != nil && d.notice()
 }
 

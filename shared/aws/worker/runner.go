@@ -147,7 +147,7 @@ func (r *Runner) begin(ctx context.Context, d *dispatcher) {
 		r.trouble(ctx, err)
 		return
 	}
-	if slices.Contains(lanes, state.LaneOf(r.Agent)) {
+	if slices.Contains(lanes, r.Agent) {
 		d.accept(nil)
 	}
 }
@@ -155,7 +155,7 @@ func (r *Runner) begin(ctx context.Context, d *dispatcher) {
 // answer serves the agent for a delivery. During the run it keeps the messages hidden from other
 // receivers.
 func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h queue.Delivery) {
-	if h.Env != r.Env || state.AgentOf(h.Lane) != r.Agent {
+	if h.Env != r.Env || h.Lane != r.Agent {
 		r.Server.Log.WarnContext(ctx, "a message of another agent is dropped", "environment", h.Env,
 			"lane", h.Lane)
 		r.warn(ctx, q.Done(context.WithoutCancel(ctx), h))

@@ -54,7 +54,7 @@ func (m *mailbox) DeleteMessageBatch(
 func TestRunnerPassesOn(t *testing.T) {
 	t.Parallel()
 	box := &mailbox{emptied: make(chan struct{}),
-		body: `{"v":1,"env":"prod","lane":"a/0","with":["b/0","c/0"]}`}
+		body: `{"v":1,"env":"prod","lane":"a","with":["b","c"]}`}
 	f, ran := &far{}, make(chan string, 9)
 	s := newServer(&engine{do: func(lane string, _ int, _ time.Time) (deploy.LaneRun, error) {
 		ran <- lane
@@ -75,7 +75,7 @@ func TestRunnerPassesOn(t *testing.T) {
 	}
 	notified := f.got()
 	slices.Sort(notified)
-	if diff := cmp.Diff([]string{"b/0", "c/0"}, notified); diff != "" || <-ran != "a/0" ||
+	if diff := cmp.Diff([]string{"b", "c"}, notified); diff != "" || <-ran != "a" ||
 		len(ran) > 0 {
 		t.Errorf("others are not notified: %s", diff)
 	}

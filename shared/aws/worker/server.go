@@ -191,7 +191,7 @@ func (s *Server) read(ctx context.Context, batch []Message) []*agentWork {
 	}
 	var out []*agentWork
 	for _, h := range queue.Merge(decoded) {
-		w := &agentWork{place: place{h.Env, state.AgentOf(h.Lane)}, done: h.Done}
+		w := &agentWork{place: place{h.Env, h.Lane}, done: h.Done}
 		for i, m := range decoded {
 			if m.Env == h.Env && m.Lane == h.Lane {
 				w.messages = append(w.messages, of[i])
@@ -204,15 +204,13 @@ func (s *Server) read(ctx context.Context, batch []Message) []*agentWork {
 
 // missing returns a fault.NotFound if an agent does not exist. If that cannot be determined, missing
 // returns nil: the run of the agent meets the same fault, and its message is delivered again.
-func (s *Server) missing(ctx context.Context, env, lane string) error {
+func (s *Server) missing(ctx context.Context, env, agent string) error {
 	if s.Exists == nil {
 		return nil
 	}
-	agent := state.AgentOf(lane)
-	exists, err := s.Exists(ctx, env, agent)
-	if lane != state.LaneOf(agent) || err == nil && !exists {
+	if exists, err := s.Exists(ctx, env, agent); err == nil && !exists {
 		return fault.New(fault.NotFound, "read notice", "environment %.100q has no agent %.100q", env,
-			lane)
+			agent)
 	}
 	return nil
 }
@@ -245,7 +243,7 @@ func (s *Server) run(
 ) (out deploy.LaneRun, held time.Time, err error) {
 	for pause := busyFirst; ; pause *= 2 {
 		began := s.Clock.Now()
-		out, err = s.Engine.RunLane(ctx, p.env, state.LaneOf(p.agent), until)
+		out, err = s.Engine.RunLane(ctx, p.env, p.agent, until)
 		now := s.Clock.Now()
 		if s.Ran != nil {
 			s.Ran(ctx, Run{Env: p.env, Agent: p.agent, Out: out, Err: err, Took: now.Sub(began)})
@@ -276,7 +274,7 @@ func (s *Server) held(ctx context.Context, p place) time.Time {
 	}
 	now := s.Clock.Now()
 	for i := range leases {
-		if l := &leases[i]; l.Key == state.LaneOf(p.agent) && l.Holder != "" && l.Until.After(now) {
+		if l := &leases[i]; l.Key == p.agent && l.Holder != "" && l.Until.After(now) {
 			return l.Until
 		}
 	}

@@ -92,55 +92,55 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"nothing at all is a list, not null", nil, nil, nil, []string{}, nil, nil},
 		{"messages of one agent are one piece of work",
-			[]worker.Message{message("1", "a/0"), message("2", "a/0", "std::Null[a,name=x]")},
+			[]worker.Message{message("1", "a"), message("2", "a", "std::Null[a,name=x]")},
 			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Ran: 1}, nil }, nil,
-			[]string{}, map[string]int{"a/0": 1}, nil},
+			[]string{}, map[string]int{"a": 1}, nil},
 		{"a fault returns all messages of its agent and of no other",
-			[]worker.Message{message("1", "a/0"), message("2", "b/0"), message("3", "a/0")},
+			[]worker.Message{message("1", "a"), message("2", "b"), message("3", "a")},
 			func(lane string, _ int) (deploy.LaneRun, error) {
-				if lane == "a/0" {
+				if lane == "a" {
 					return deploy.LaneRun{}, errStore
 				}
 				return deploy.LaneRun{}, nil
-			}, nil, []string{"1", "3"}, map[string]int{"a/0": 1, "b/0": 1}, nil},
+			}, nil, []string{"1", "3"}, map[string]int{"a": 1, "b": 1}, nil},
 		{"what cannot be read is dropped: it can notify nobody",
 			[]worker.Message{{ID: "1", Body: "{"},
-				{ID: "2", Body: `{"v":99,"env":"prod","lane":"a/0"}`}}, nil, nil,
+				{ID: "2", Body: `{"v":99,"env":"prod","lane":"a"}`}}, nil, nil,
 			[]string{}, nil, nil},
-		{"time ran out: the agent notifies itself", []worker.Message{message("1", "a/0")},
+		{"time ran out: the agent notifies itself", []worker.Message{message("1", "a")},
 			func(string, int) (deploy.LaneRun, error) {
 				return deploy.LaneRun{Ran: 7, More: true},
 					nil
-			}, nil, []string{}, map[string]int{"a/0": 1}, []string{"a/0"}},
+			}, nil, []string{}, map[string]int{"a": 1}, []string{"a"}},
 		{"time ran out and nothing was done: the sweep notifies, not the agent",
-			[]worker.Message{message("1", "a/0")},
+			[]worker.Message{message("1", "a")},
 			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{More: true}, nil },
-			nil, []string{}, map[string]int{"a/0": 1}, nil},
-		{"a notice that cannot be sent returns the message", []worker.Message{message("1", "a/0")},
+			nil, []string{}, map[string]int{"a": 1}, nil},
+		{"a notice that cannot be sent returns the message", []worker.Message{message("1", "a")},
 			func(string, int) (deploy.LaneRun, error) {
 				return deploy.LaneRun{Ran: 7, More: true},
 					nil
-			}, errStore, []string{"1"}, nil, []string{"a/0"}},
-		{"paused: resume notifies", []worker.Message{message("1", "a/0")},
+			}, errStore, []string{"1"}, nil, []string{"a"}},
+		{"paused: resume notifies", []worker.Message{message("1", "a")},
 			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Paused: true}, nil },
-			nil, []string{}, map[string]int{"a/0": 1}, nil},
+			nil, []string{}, map[string]int{"a": 1}, nil},
 		{"busy is asked again, and goes on when the lease has expired",
-			[]worker.Message{message("1", "a/0")},
+			[]worker.Message{message("1", "a")},
 			func(_ string, n int) (deploy.LaneRun, error) {
 				return deploy.LaneRun{Busy: n == 1},
 					nil
-			}, nil, []string{}, map[string]int{"a/0": 2}, nil},
-		{"in progress for a moment is waited for", []worker.Message{message("1", "a/0")},
+			}, nil, []string{}, map[string]int{"a": 2}, nil},
+		{"in progress for a moment is waited for", []worker.Message{message("1", "a")},
 			func(_ string, n int) (deploy.LaneRun, error) {
 				if n < 3 {
 					return deploy.LaneRun{Ran: 1, Next: time.Now().Add(150 * time.Millisecond)}, nil
 				}
 				return deploy.LaneRun{Ran: 1}, nil
-			}, nil, []string{}, map[string]int{"a/0": 3}, nil},
-		{"in progress for long is left to the sweep", []worker.Message{message("1", "a/0")},
+			}, nil, []string{}, map[string]int{"a": 3}, nil},
+		{"in progress for long is left to the sweep", []worker.Message{message("1", "a")},
 			func(string, int) (deploy.LaneRun, error) {
 				return deploy.LaneRun{Ran: 1, Next: time.Now().Add(16 * time.Second)}, nil
-			}, nil, []string{}, map[string]int{"a/0": 1}, nil},
+			}, nil, []string{}, map[string]int{"a": 1}, nil},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			t.Parallel()
@@ -201,10 +201,10 @@ func TestHolderDied(t *testing.T) {
 				return deploy.LaneRun{Busy: true}, nil
 			}}, &far{})
 		s.Leases = func(context.Context, string) ([]state.Lease, error) {
-			return []state.Lease{{Key: "b/0", Holder: "y", Until: time.Now().Add(time.Hour)},
-				{Key: "a/0", Holder: "x", Until: time.Now().Add(c.left)}}, nil
+			return []state.Lease{{Key: "b", Holder: "y", Until: time.Now().Add(time.Hour)},
+				{Key: "a", Holder: "x", Until: time.Now().Add(c.left)}}, nil
 		}
-		m, q := message("1", "a/0"), &shelf{}
+		m, q := message("1", "a"), &shelf{}
 		m.Receives = c.receives
 		began := time.Now()
 		again := s.Serve(t.Context(), []worker.Message{m}, &queue.Listener{API: q},
@@ -242,7 +242,7 @@ func TestBudget(t *testing.T) {
 		}}
 		s := newServer(e, &far{})
 		s.Operation = c.operation
-		s.Serve(t.Context(), []worker.Message{message("1", "a/0")}, nil, began.Add(c.left))
+		s.Serve(t.Context(), []worker.Message{message("1", "a")}, nil, began.Add(c.left))
 		if got < c.want-time.Second || got > c.want+time.Second {
 			t.Errorf("%s: work until %v, want %v", c.reason, got, c.want)
 		}
@@ -258,24 +258,24 @@ func TestNoticesOfARun(t *testing.T) {
 	e := &engine{}
 	s := newServer(e, f)
 	e.do = func(_ string, n int, _ time.Time) (deploy.LaneRun, error) {
-		next := "a/0"
+		next := "a"
 		if n == runs {
-			next = "b/0"
+			next = "b"
 		}
 		return deploy.LaneRun{Ran: 1},
 			s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: next}})
 	}
-	if again := s.Serve(t.Context(), []worker.Message{message("1", "a/0")}, nil,
+	if again := s.Serve(t.Context(), []worker.Message{message("1", "a")}, nil,
 		time.Now().Add(time.Minute)); len(again) != 0 {
 		t.Errorf("%v come again", again)
 	}
-	if diff := cmp.Diff(map[string]int{"a/0": runs}, e.runs); diff != "" {
+	if diff := cmp.Diff(map[string]int{"a": runs}, e.runs); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"b/0"}, f.got()); diff != "" {
+	if diff := cmp.Diff([]string{"b"}, f.got()); diff != "" {
 		t.Error(diff)
 	}
-	if err := s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a/0"}}); err != nil ||
+	if err := s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a"}}); err != nil ||
 		len(f.got()) != 2 {
 		t.Errorf("%v: a notice after the end did not reach the queue: %v", err, f.got())
 	}
@@ -290,17 +290,17 @@ func TestTimeIsUp(t *testing.T) {
 		s := newServer(e, f)
 		e.do = func(_ string, _ int, until time.Time) (deploy.LaneRun, error) {
 			if err := s.Notifier.Notify(t.Context(), "prod",
-				[]state.Notice{{Lane: "a/0"}, {Lane: "b/0"}}); err != nil {
+				[]state.Notice{{Lane: "a"}, {Lane: "b"}}); err != nil {
 				return deploy.LaneRun{}, err
 			}
 			return deploy.LaneRun{Ran: 1}, platform.Clock{}.Sleep(t.Context(), time.Until(until))
 		}
-		s.Serve(t.Context(), []worker.Message{message("1", "a/0")}, nil,
+		s.Serve(t.Context(), []worker.Message{message("1", "a")}, nil,
 			time.Now().Add(400*time.Millisecond))
-		if diff := cmp.Diff([]string{"a/0", "b/0"}, f.got()); diff != "" {
+		if diff := cmp.Diff([]string{"a", "b"}, f.got()); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff(map[string]int{"a/0": 1}, e.runs); diff != "" {
+		if diff := cmp.Diff(map[string]int{"a": 1}, e.runs); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -319,7 +319,7 @@ func TestAwait(t *testing.T) {
 				t.Error("notified without a notice")
 			}
 			if err := s.Notifier.Notify(t.Context(), "prod", []state.Notice{
-				{Lane: "a/0", Done: []resource.ID{"std::Null[b,name=x]"}}}); err != nil {
+				{Lane: "a", Done: []resource.ID{"std::Null[b,name=x]"}}}); err != nil {
 				return deploy.LaneRun{}, err
 			}
 			done, notified := s.Notifier.Await(t.Context(), "prod", lane, time.Minute)
@@ -328,11 +328,11 @@ func TestAwait(t *testing.T) {
 			}
 			return deploy.LaneRun{}, nil
 		}
-		s.Serve(t.Context(), []worker.Message{message("1", "a/0")}, nil, began.Add(time.Minute))
-		if diff := cmp.Diff(map[string]int{"a/0": 1}, e.runs); diff != "" {
+		s.Serve(t.Context(), []worker.Message{message("1", "a")}, nil, began.Add(time.Minute))
+		if diff := cmp.Diff(map[string]int{"a": 1}, e.runs); diff != "" {
 			t.Error(diff)
 		}
-		if _, ok := s.Notifier.Await(t.Context(), "prod", "a/0", time.Minute); ok {
+		if _, ok := s.Notifier.Await(t.Context(), "prod", "a", time.Minute); ok {
 			t.Error("notified of an agent that is not served")
 		}
 		if took := time.Since(began); took > time.Second {
@@ -349,7 +349,7 @@ func TestStop(t *testing.T) {
 		do: func(string, int, time.Time) (deploy.LaneRun, error) { return deploy.LaneRun{}, nil }}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	again := newServer(e, &far{}).Serve(ctx, []worker.Message{message("1", "a/0")}, nil,
+	again := newServer(e, &far{}).Serve(ctx, []worker.Message{message("1", "a")}, nil,
 		time.Now().Add(time.Minute))
 	if diff := cmp.Diff([]string{"1"}, again); diff != "" || len(e.runs) != 0 {
 		t.Errorf("%s; runs %v", diff, e.runs)

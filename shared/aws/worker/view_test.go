@@ -57,7 +57,7 @@ func TestView(t *testing.T) {
 			Messages: []provider.Line{{Msg: secret, Kwargs: map[string]any{"a": secret}}}}
 	}
 	_, err = v.Commit(t.Context(), "prod",
-		state.Commit{Guard: state.Guard{Key: "there/0", Fence: 7}, Actions: []state.Action{
+		state.Commit{Guard: state.Guard{Key: "there", Fence: 7}, Actions: []state.Action{
 			action(state.StatusDeployed, diff.NoChange), action(state.StatusDeployed, diff.Created),
 			action(state.StatusFailed, diff.NoChange)}})
 	if err != nil || counts[state.StatusDeployed] != 2 || counts[state.StatusFailed] != 1 {

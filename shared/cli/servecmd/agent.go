@@ -19,7 +19,6 @@ import (
 	"southbound/shared/cli/input"
 	"southbound/shared/cli/output"
 	"southbound/shared/cli/usage"
-	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/lang/python"
 	"southbound/shared/local"
@@ -161,7 +160,7 @@ func notifyLog(ctx context.Context, notifier *logs.Notifier, r worker.Run, log *
 	}
 	ctx, cancel := patience.WithTimeout(context.WithoutCancel(ctx), logTimeout)
 	defer cancel()
-	if err := notifier.Notify(ctx, r.Env, state.LaneOf(r.Agent)); err != nil {
+	if err := notifier.Notify(ctx, r.Env, r.Agent); err != nil {
 		log.WarnContext(ctx, "the log was not notified", "environment", r.Env, "agent", r.Agent,
 			"error", err.Error())
 	}

@@ -145,7 +145,7 @@ func waitsFor(now api.Progress, still time.Duration) string {
 	}
 	var agents []string
 	for _, lane := range now.Lanes {
-		agents = append(agents, state.AgentOf(lane))
+		agents = append(agents, lane)
 	}
 	slices.Sort(agents)
 	agents = slices.Compact(agents)
@@ -312,7 +312,7 @@ func pausedWith(p api.Progress) []string {
 	var out []string
 	for _, a := range p.Paused {
 		if p.Left[a] > 0 || slices.ContainsFunc(p.Lanes, func(lane string) bool {
-			return state.AgentOf(lane) == a
+			return lane == a
 		}) {
 			out = append(out, a)
 		}

@@ -222,7 +222,7 @@ func held(p api.Progress, still time.Duration) bool {
 	}
 	some, all := false, len(p.Lanes) > 0
 	for _, lane := range p.Lanes {
-		is := paused[state.AgentOf(lane)]
+		is := paused[lane]
 		some, all = some || is, all && is
 	}
 	return all || some && still >= stuckAfter

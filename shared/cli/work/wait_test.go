@@ -70,10 +70,10 @@ func TestFixed(t *testing.T) {
 // nothing of it before or while somebody works.
 func TestWaitsFor(t *testing.T) {
 	t.Parallel()
-	work := api.Progress{Scheduled: 3, Lanes: []string{"web1/0", "web1/1", "db1/0"}}
+	work := api.Progress{Scheduled: 3, Lanes: []string{"web1", "db1"}}
 	held, runs, done := work, work, api.Progress{}
-	held.Held, runs.Running = []string{"db1/0"}, []resource.ID{"std::Null[web1,name=x]"}
-	many := api.Progress{Lanes: []string{"a/0", "b/0", "c/0", "d/0", "e/0"}}
+	held.Held, runs.Running = []string{"db1"}, []resource.ID{"std::Null[web1,name=x]"}
+	many := api.Progress{Lanes: []string{"a", "b", "c", "d", "e"}}
 	for _, c := range []struct {
 		reason string
 		now    api.Progress

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -180,8 +179,7 @@ func (s *search) behind(stack []int32) {
 func (w *worker) findPart(
 	ctx context.Context, own map[int32]bool, starts, ends []int32,
 ) (bool, error) {
-	name := state.AgentOf(w.lane)
-	from := scope{name: name, agent: w.view.graph.Agents().NumberOf(name),
+	from := scope{name: w.lane, agent: w.view.graph.Agents().NumberOf(w.lane),
 		all: len(w.sched.Unfinished) > 0,
 		own: own, starts: starts, ends: ends}
 	f := &finder{Config: &w.Config, env: w.env, epoch: w.sched.Wave.Epoch,

@@ -23,7 +23,6 @@ func (w *worker) reload(ctx context.Context) error {
 func (w *worker) readAll(ctx context.Context) (bool, error) {
 	w.settle(w.begun)
 	w.seen, w.laneDone, w.begun, w.heard = nil, false, nil, false
-	agent := state.AgentOf(w.lane)
 	now, err := w.look(ctx)
 	if err != nil {
 		return false, err
@@ -37,14 +36,14 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 	_, waving := w.sched.Unfinished[w.lane]
 	w.view = w.Views.of(w.env, w.sched.PlanSeq, g)
 	if w.agent.Name == "" && len(rows) > 0 {
-		return false, lostAgent(ctx, w.State, w.env, w.sched.PlanSeq, agent)
+		return false, lostAgent(ctx, w.State, w.env, w.sched.PlanSeq, w.lane)
 	}
 	if !w.session.Fits(w.agent.Agent) {
 		if w.drains = len(w.open) > 0; !w.drains {
 			w.session.Close()
 		}
 	}
-	w.view.learn(w.sched, []string{agent})
+	w.view.learn(w.sched, []string{w.lane})
 	same, err := w.index(ctx, rows, waving)
 	if w.most = len(rows); same && err == nil && waving {
 		_, same, err = w.skipInWave(ctx)
@@ -76,19 +75,18 @@ func (w *worker) look(ctx context.Context) (state.Lane, error) {
 		return out, fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
 	}
 	var out state.Lane
-	agent := state.AgentOf(w.lane)
 	var err error
-	if out.Schedule, err = w.State.Schedule(ctx, w.env, agent); err != nil {
+	if out.Schedule, err = w.State.Schedule(ctx, w.env, w.lane); err != nil {
 		return out, fault.Wrap(fault.Unknown, "read schedule", err)
 	}
 	if out.Env, err = w.State.Env(ctx, w.env); err != nil {
 		return out, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	agents, err := w.State.Agents(ctx, w.env, agent)
+	agents, err := w.State.Agents(ctx, w.env, w.lane)
 	if err != nil {
 		return out, fault.Wrap(fault.Unknown, "read agents", err)
 	}
-	out.Agent = agents[agent]
+	out.Agent = agents[w.lane]
 	out.Rows, err = w.State.LaneRows(ctx, w.env, w.lane, all(out.Schedule, out.Env))
 	return out, fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
 }

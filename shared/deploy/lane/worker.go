@@ -68,7 +68,7 @@ func Run(ctx context.Context, c Config, env, lane string, until time.Time) (Outc
 		w.Monitor = c.NewMonitor()
 	}
 	if c.Waits != nil {
-		ctx = provider.OnWaits(ctx, func(why string) { c.Waits(env, state.AgentOf(lane), why) })
+		ctx = provider.OnWaits(ctx, func(why string) { c.Waits(env, lane, why) })
 	}
 	for {
 		if err := w.serve(ctx); err != nil || !w.mayHaveMissed(ctx) {

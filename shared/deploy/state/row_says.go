@@ -309,7 +309,7 @@ func (r *Row) Same(o *Row) bool {
 func (r *Row) LeftLanes() []string {
 	var out []string
 	for _, id := range r.EarlierIDs() {
-		if lane := LaneOf(id.Agent()); lane != r.Lane {
+		if lane := id.Agent(); lane != r.Lane {
 			out = append(out, lane)
 		}
 	}

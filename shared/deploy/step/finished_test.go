@@ -18,7 +18,7 @@ func started() state.Row {
 		ID: "t::T[a,n=1]", Rev: 4,
 		Intent: state.Intent{Hash: "h",
 			Body: []byte(`{"attributes":{"n":"1"},"id":"t::T[a,n=1]","send_event":true}`),
-			Lane: "a/0", Generation: 7, Priority: state.PriorityNewVersion},
+			Lane: "a", Generation: 7, Priority: state.PriorityNewVersion},
 		Outcome: state.Outcome{Ran: "g", LastAction: "a1", LastRun: state.RunSuccess,
 			LastAt: time.Unix(1, 0), Compliance: state.Compliant,
 			Blocked: state.NotBlocked, Deployed: "g"},

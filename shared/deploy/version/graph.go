@@ -5,7 +5,6 @@ import (
 	"sort"
 	"sync"
 
-	"southbound/shared/deploy/state"
 	"southbound/shared/internal/binform"
 	"southbound/shared/internal/dag"
 	"southbound/shared/resource"
@@ -69,7 +68,7 @@ func DependantsOf(g *Graph, id resource.ID) []resource.ID {
 }
 
 // Lane returns the lane of node.
-func (g *Graph) Lane(node int32) string { return state.LaneOf(g.Agents().Names[g.AgentOf(node)]) }
+func (g *Graph) Lane(node int32) string { return g.Agents().Names[g.AgentOf(node)] }
 
 // Order returns all nodes, requirements first.
 func (g *Graph) Order() []int32 {

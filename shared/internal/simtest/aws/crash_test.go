@@ -35,7 +35,7 @@ func id(agent string, n int) resource.ID {
 func row(agent string, n int) state.Row {
 	return state.Row{
 		ID: id(agent, n),
-		Intent: state.Intent{Lane: agent + "/0", Version: 1, Hash: fmt.Sprintf("%064x", n),
+		Intent: state.Intent{Lane: agent, Version: 1, Hash: fmt.Sprintf("%064x", n),
 			Body: fmt.Appendf(nil, `{"n":%d}`, n), Generation: int64(n + 1)},
 		Outcome: state.Outcome{Compliance: state.HasUpdate, LastRun: state.RunNew,
 			Blocked: state.NotBlocked},
@@ -266,8 +266,8 @@ func wantWhole(t *testing.T, about string, g state.Guard, w world) {
 		rows = append(rows, fmt.Sprintf("%s %d %s", r.Lane, r.Rev-firstRev(g)+1,
 			strings.TrimSuffix(string(r.ID)[strings.Index(string(r.ID), "name=")+5:], "]")))
 	}
-	want := []string{"a/0 2 n00000", "a/1 2 n00001", "a/0 1 n00003", "b/0 2 n00010", "b/1 2 n00011",
-		"b/0 1 n00013", "c/0 2 n00020", "c/1 2 n00021", "c/0 1 n00023"}
+	want := []string{"a 2 n00000", "a/1 2 n00001", "a 1 n00003", "b 2 n00010", "b/1 2 n00011",
+		"b 1 n00013", "c 2 n00020", "c/1 2 n00021", "c 1 n00023"}
 	checks := map[string]string{
 		"rows":       cmp.Diff(want, rows),
 		"counts":     cmp.Diff(map[state.Status]int{state.StatusAvailable: 9}, w.Counts),
@@ -304,7 +304,7 @@ func TestLargerThanItems(t *testing.T) {
 		running = append(running, resource.NewID("std::Null", "a",
 			resource.Key{Name: "name", Value: fmt.Sprintf("%d%x", n, noise(n + 1000)[n:])}))
 	}
-	lease, err := s.Acquire(t.Context(), env, "a/0", "worker#1", start, start.Add(time.Hour))
+	lease, err := s.Acquire(t.Context(), env, "a", "worker#1", start, start.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +319,7 @@ func TestLargerThanItems(t *testing.T) {
 		t.Fatalf("%v: %+v", err, out.Conflicts)
 	}
 	out, err = s.Commit(t.Context(), env, state.Commit{
-		Guard: state.Guard{Key: "a/0", Fence: lease.Fence}, Next: running, SeenPlan: out.PlanSeq})
+		Guard: state.Guard{Key: "a", Fence: lease.Fence}, Next: running, SeenPlan: out.PlanSeq})
 	if err != nil || !out.Started {
 		t.Fatalf("%v: %+v", err, out)
 	}
@@ -330,7 +330,7 @@ func TestLargerThanItems(t *testing.T) {
 		w.Actions[0].Reason != text {
 		t.Error("a large value did not come back")
 	}
-	now, err := other.Acquire(t.Context(), env, "a/0", "worker#2", start.Add(2*time.Hour),
+	now, err := other.Acquire(t.Context(), env, "a", "worker#2", start.Add(2*time.Hour),
 		start.Add(3*time.Hour))
 	if err != nil || !slices.Equal(now.Running, running) {
 		t.Errorf("%v: %d ids were running, want %d", err, len(now.Running), len(running))
@@ -358,11 +358,11 @@ func TestManyActions(t *testing.T) {
 	t.Parallel()
 	table := NewTable("t")
 	s := stateOn(t, table, nil)
-	lease, err := s.Acquire(t.Context(), env, "a/0", "worker#1", start, start.Add(time.Hour))
+	lease, err := s.Acquire(t.Context(), env, "a", "worker#1", start, start.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := state.Commit{Guard: state.Guard{Key: "a/0", Fence: lease.Fence}}
+	c := state.Commit{Guard: state.Guard{Key: "a", Fence: lease.Fence}}
 	for n := range 3000 {
 		a := state.Action{ID: fmt.Sprintf("%08d", n), Resource: id("a", n), Finished: start}
 		if n%1000 == 0 {

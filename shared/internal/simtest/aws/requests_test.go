@@ -20,11 +20,11 @@ func TestRequestsOfOperations(t *testing.T) {
 	wire := &Wire{To: NewTable("t")}
 	s, ctx := stateOn(t, wire, nil), context.Background()
 	plan := before(t, s)
-	lease, err := s.Acquire(ctx, env, "a/0", "worker#1", start, start.Add(time.Hour))
+	lease, err := s.Acquire(ctx, env, "a", "worker#1", start, start.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := state.Guard{Key: "a/0", Fence: lease.Fence}
+	g := state.Guard{Key: "a", Fence: lease.Fence}
 	commit := func(c state.Commit) func(*dynamo.State) error {
 		return func(s *dynamo.State) error {
 			out, err := s.Commit(ctx, env, c)
@@ -53,7 +53,7 @@ func TestRequestsOfOperations(t *testing.T) {
 			return err
 		}, map[string]int{"BatchGetItem": 1}},
 		{"begin a lane", func(s *dynamo.State) error {
-			_, err := s.Lane(ctx, env, "a/0", func(state.Schedule, state.Env) bool { return false })
+			_, err := s.Lane(ctx, env, "a", func(state.Schedule, state.Env) bool { return false })
 			return err
 		}, map[string]int{"GetItem": 1, "Query": 1, "BatchGetItem": 2}},
 		{"the schedule", func(s *dynamo.State) error {
@@ -69,7 +69,7 @@ func TestRequestsOfOperations(t *testing.T) {
 			return err
 		}, map[string]int{"GetItem": 1, "Query": 6}},
 		{"take a lane", func(s *dynamo.State) error {
-			_, err := s.Acquire(ctx, env, "b/0", "worker#2", start, start.Add(time.Hour))
+			_, err := s.Acquire(ctx, env, "b", "worker#2", start, start.Add(time.Hour))
 			return err
 		}, map[string]int{"GetItem": 2, "PutItem": 1}},
 		{"see that nothing has changed", func(s *dynamo.State) error {
@@ -106,11 +106,11 @@ func TestIndexIsTidied(t *testing.T) {
 		t.Fatal(err)
 	}
 	worker := stateOn(t, wire, nil)
-	lease, err := worker.Acquire(ctx, env, "a/0", "worker#1", start, start.Add(time.Hour))
+	lease, err := worker.Acquire(ctx, env, "a", "worker#1", start, start.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	lane, err := worker.Lane(ctx, env, "a/0", func(state.Schedule, state.Env) bool { return false })
+	lane, err := worker.Lane(ctx, env, "a", func(state.Schedule, state.Env) bool { return false })
 	if err != nil || len(lane.Rows) != n {
 		t.Fatalf("%v: %d rows", err, len(lane.Rows))
 	}
@@ -118,7 +118,7 @@ func TestIndexIsTidied(t *testing.T) {
 		lane.Rows[i].Observed = lane.Rows[i].Generation
 	}
 	if _, err := worker.Commit(ctx, env, state.Commit{
-		Guard: state.Guard{Key: "a/0", Fence: lease.Fence}, Rows: lane.Rows}); err != nil {
+		Guard: state.Guard{Key: "a", Fence: lease.Fence}, Rows: lane.Rows}); err != nil {
 		t.Fatal(err)
 	}
 	if err := worker.Release(ctx, env, lease); err != nil {

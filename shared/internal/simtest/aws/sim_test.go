@@ -154,7 +154,7 @@ func (a *actor) plan() error {
 		case 1:
 			r.Gone = true
 		case 2:
-			r.Lane = []string{"a/0", "b/0", "a/1"}[rng.IntN(3)]
+			r.Lane = []string{"a", "b", "a/1"}[rng.IntN(3)]
 		}
 		r.Generation, r.Orphaned = g.Fence<<20+1, rng.IntN(6) == 0
 		c.Rows = append(c.Rows, r)
@@ -174,7 +174,7 @@ func (a *actor) plan() error {
 // work claims scheduled rows of a lane, and records their results.
 func (a *actor) work() error {
 	ctx, rng := context.Background(), a.sim.rng
-	g, l, err := a.take([]string{"a/0", "b/0", "a/1"}[rng.IntN(3)])
+	g, l, err := a.take([]string{"a", "b", "a/1"}[rng.IntN(3)])
 	if err != nil {
 		return err
 	}
@@ -365,7 +365,7 @@ func (r *read) check(during []moment) string {
 			return "there always was work"
 		}
 	case r.claim != nil:
-		agent := state.AgentOf(r.claim.Guard.Key)
+		agent := r.claim.Guard.Key
 		if !slices.ContainsFunc(during, func(m moment) bool {
 			return m.env.PlanSeq == r.claim.SeenPlan && !m.env.Halted && !(m.paused && agent == "a")
 		}) {
@@ -390,7 +390,7 @@ func (r *read) checkSchedule(during []moment) string {
 	for _, m := range during {
 		for i := range m.rows {
 			if row := &m.rows[i]; row.Ticket() != 0 &&
-				(!one || state.AgentOf(row.Lane) == state.AgentOf(agent)) {
+				(!one || row.Lane == agent) {
 				always[row.ID]++
 			}
 		}

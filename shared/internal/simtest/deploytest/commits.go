@@ -58,7 +58,7 @@ func commitChecks() []check {
 			}
 		}},
 		{"EnvIsReplaced", func(f *fixture) {
-			g := f.guard("plan")
+			g := f.guard(state.PlanKey)
 			e := wholeEnv()
 			e.PlanSeq, e.Halted = 77, true
 			out := f.commit(state.Commit{Guard: g, Env: &e, Plan: true})
@@ -165,10 +165,10 @@ func nextChecks() []check {
 			f.same(f.commit(c), state.Committed{Started: true, PlanSeq: f.planSeq()},
 				"agent a is not paused")
 		}},
-		{"AgentOfALaneIsAllBeforeTheLastSlash", func(f *fixture) {
+		{"PausedByTheWholeName", func(f *fixture) {
 			f.ok(f.A.Pause(f.ctx, env, true, "net/core"))
-			for key, paused := range map[string]bool{"net/core/0": true, "net/core/12": true,
-				"net/0": false, "core/0": false} {
+			for key, paused := range map[string]bool{"net/core": true, "net/core/12": false,
+				"net": false, "core": false} {
 				c := start(f.planSeq(), id(0))
 				c.Guard = f.guard(key)
 				out := f.commit(c)
@@ -281,7 +281,7 @@ func fencedAppliesNothing(f *fixture) {
 	for reason, g := range map[string]state.Guard{
 		"an old fence": guardOf(old), "a fence to come": {Key: lane, Fence: now.Fence + 1},
 		"no fence":          {Key: lane},
-		"a key nobody took": {Key: "x/0", Fence: now.Fence}, "no guard": {},
+		"a key nobody took": {Key: "x", Fence: now.Fence}, "no guard": {},
 	} {
 		c := everything(g)
 		next := e

@@ -43,7 +43,7 @@ type StateHarness struct {
 const (
 	env   = "e"
 	other = "other"
-	lane  = "a/0"
+	lane  = "a"
 )
 
 // epoch is the time at which the suites run.
@@ -166,7 +166,7 @@ func (f *fixture) planning(env string) state.Guard {
 	if g, ok := f.plans[env]; ok {
 		return g
 	}
-	l, err := f.A.Acquire(f.ctx, env, "plan", f.HolderA(), epoch, at(24*time.Hour))
+	l, err := f.A.Acquire(f.ctx, env, state.PlanKey, f.HolderA(), epoch, at(24*time.Hour))
 	f.ok(err)
 	if f.plans == nil {
 		f.plans = map[string]state.Guard{}

@@ -68,14 +68,14 @@ func notifierChecks() []notifierCheck {
 		}},
 		{"HeardOnceByItsLane", func(ctx context.Context, t *testing.T, h NotifierHarness) {
 			noError(t, h.Notifier.Notify(ctx, env, []state.Notice{
-				{Lane: "a/0"},
-				{Lane: "b/0", Done: []resource.ID{id(1)}},
+				{Lane: "a"},
+				{Lane: "b", Done: []resource.ID{id(1)}},
 			}))
 			h.expect(ctx, t, env, "a/1", false)
-			h.expect(ctx, t, other, "a/0", false)
-			h.expect(ctx, t, env, "a/0", true)
-			h.expect(ctx, t, env, "b/0", true, id(1))
-			h.expect(ctx, t, env, "b/0", false)
+			h.expect(ctx, t, other, "a", false)
+			h.expect(ctx, t, env, "a", true)
+			h.expect(ctx, t, env, "b", true, id(1))
+			h.expect(ctx, t, env, "b", false)
 		}},
 		{"HintsAreMerged", func(ctx context.Context, t *testing.T, h NotifierHarness) {
 			noError(t, h.Notifier.Notify(ctx, env, []state.Notice{

@@ -148,15 +148,16 @@ func manyLanes(f *fixture) {
 // nothingStartsAfterPause pauses while workers claim as fast as they can. A claim that begins after
 // Pause has returned is refused, whatever schedule the worker has read.
 func nothingStartsAfterPause(f *fixture) {
-	guards := make([]state.Guard, racers)
+	guards, agents := make([]state.Guard, racers), make([]string, racers)
 	for i := range guards {
-		guards[i] = f.guard(fmt.Sprintf("a/%d", i))
+		agents[i] = fmt.Sprintf("a%d", i)
+		guards[i] = f.guard(agents[i])
 	}
 	var paused atomic.Bool
 	errs := make([]error, racers)
 	f.together(racers, func(i int, s state.State) {
 		if i == 0 {
-			errs[i] = s.Pause(f.ctx, env, true, "a")
+			errs[i] = s.Pause(f.ctx, env, true, agents...)
 			paused.Store(true)
 			return
 		}
@@ -170,7 +171,7 @@ func nothingStartsAfterPause(f *fixture) {
 			out, err := s.Commit(f.ctx, env,
 				state.Commit{Guard: guards[i], Next: []resource.ID{id(i)}, SeenPlan: e.PlanSeq})
 			if err == nil && before && out.Started {
-				err = fmt.Errorf("lane %d started after the pause", i)
+				err = fmt.Errorf("agent %d started after the pause", i)
 			}
 			if err != nil || out.Paused {
 				errs[i] = err

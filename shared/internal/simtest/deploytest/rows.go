@@ -53,7 +53,7 @@ func rowChecks() []check {
 			g := f.guard(lane)
 			f.put(g, full(1))
 			r := fresh(1)
-			r.Rev, r.Body, r.Lane = 1, []byte("another body"), "b/0"
+			r.Rev, r.Body, r.Lane = 1, []byte("another body"), "b"
 			f.commit(state.Commit{Guard: g, Rows: []state.Row{r}, Plan: true})
 			r.Rev = 2
 			f.same(f.row(r.ID), r, "nothing of the row before is left")
@@ -147,14 +147,14 @@ func listChecks() []check {
 		{"ScheduleShowsTickets", func(f *fixture) {
 			g := f.guard(lane)
 			rows := freshRows(3)
-			rows[1].Generation, rows[2].Generation, rows[2].Lane = 5, 6, "b/0"
+			rows[1].Generation, rows[2].Generation, rows[2].Lane = 5, 6, "b"
 			e := wholeEnv()
 			f.commit(state.Commit{Guard: g, Rows: rows, Plan: true, Env: &e})
 			s, err := f.B.Schedule(f.ctx, env)
 			f.ok(err)
 			slices.SortFunc(s.Tickets, func(a, b state.Ticket) int { return int(a.N - b.N) })
 			f.same(s.Tickets, []state.Ticket{{ID: id(1), Lane: lane, N: 5},
-				{ID: id(2), Lane: "b/0", N: 6}}, "tickets")
+				{ID: id(2), Lane: "b", N: 6}}, "tickets")
 			f.same([]any{s.PlanSeq, s.Graph, s.Wave, s.Halted},
 				[]any{f.planSeq(), e.Graph, e.Wave, false}, "the rest")
 			done := rows[1]
@@ -162,7 +162,7 @@ func listChecks() []check {
 			f.commit(state.Commit{Guard: g, Rows: []state.Row{done}})
 			s, err = f.B.Schedule(f.ctx, env)
 			f.ok(err)
-			f.same(s.Tickets, []state.Ticket{{ID: id(2), Lane: "b/0", N: 6}}, "after one is done")
+			f.same(s.Tickets, []state.Ticket{{ID: id(2), Lane: "b", N: 6}}, "after one is done")
 		}},
 		{"ScheduleOfSomeAgents", scheduleOfSome},
 		{"DueInOrderOfTime", dueInOrder},
@@ -279,7 +279,7 @@ func countsByStatus(f *fixture) {
 	f.put(g, rows...)
 	agree("after inserts", rows)
 	for i := range rows {
-		rows[i].Rev, rows[i].Lane = 1, "b/0"
+		rows[i].Rev, rows[i].Lane = 1, "b"
 		if i%2 == 0 {
 			rows[i].Compliance, rows[i].LastRun = state.HasUpdate, state.RunNew
 		}
@@ -353,7 +353,7 @@ func comesBackAsAnother(f *fixture) {
 	var l state.Lease
 	plans := func() state.Guard {
 		f.ok(f.A.Release(f.ctx, env, l))
-		l = f.lease(f.A, "plan", f.HolderA())
+		l = f.lease(f.A, state.PlanKey, f.HolderA())
 		return guardOf(l)
 	}
 	c := state.Commit{Guard: plans(), Plan: true, Rows: []state.Row{fresh(0)}}
@@ -386,7 +386,7 @@ func laneRows(f *fixture) {
 	}{
 		{lane, true, []resource.ID{id(0), id(1)}}, {lane, false, []resource.ID{id(1)}},
 		{"a/1", true, []resource.ID{id(2), id(3)}},
-		{"a/1", false, []resource.ID{id(2)}}, {"a", true, nil}, {"", true, nil},
+		{"a/1", false, []resource.ID{id(2)}}, {"a0", true, nil}, {"", true, nil},
 	} {
 		got, err := f.B.LaneRows(f.ctx, env, c.lane, c.all)
 		f.ok(err)
@@ -404,10 +404,10 @@ func laneRows(f *fixture) {
 }
 
 // scheduleOfSome pins that a schedule can be read for selected agents. This includes agents whose
-// name is a prefix of another agent's name or of one of its lanes.
+// name is a prefix of another agent's name.
 func scheduleOfSome(f *fixture) {
 	g := f.guard(lane)
-	lanes := []string{"a/0", "a/1", "a/1/0", "a0/0", "a-/0", "b/0"}
+	lanes := []string{"a", "a/1", "a/1/0", "a0", "a-", "b"}
 	rows := freshRows(len(lanes))
 	for i := range rows {
 		rows[i].Lane, rows[i].Generation = lanes[i], int64(i+1)
@@ -417,7 +417,7 @@ func scheduleOfSome(f *fixture) {
 	e.Wave = state.Wave{Epoch: 1, Priority: state.PriorityUserRepair, At: at(0)}
 	f.commit(state.Commit{Guard: g, Rows: rows, Plan: true, Env: &e})
 	f.commit(state.Commit{Guard: g, Checked: []resource.ID{id(0)}, Epoch: 1})
-	other := f.guard("b/0")
+	other := f.guard("b")
 	f.commit(state.Commit{Guard: other, WaveDone: 1})
 	all, err := f.B.Schedule(f.ctx, env)
 	f.ok(err)
@@ -432,13 +432,13 @@ func scheduleOfSome(f *fixture) {
 		var tickets []state.Ticket
 		open := map[string][]resource.ID{}
 		for i, l := range lanes {
-			if len(agents) > 0 && !slices.Contains(agents, state.AgentOf(l)) {
+			if len(agents) > 0 && !slices.Contains(agents, l) {
 				continue
 			}
 			if n := rows[i].Ticket(); n != 0 {
 				tickets = append(tickets, state.Ticket{ID: rows[i].ID, Lane: l, N: n})
 			}
-			if l != "b/0" {
+			if l != "b" {
 				open[l] = []resource.ID{}
 			}
 			if l == lane {
@@ -460,11 +460,11 @@ func scheduleOfSome(f *fixture) {
 // reads.
 func looksAsItIsAsked(f *fixture) {
 	rows := freshRows(4)
-	rows[1].Generation, rows[3].Lane = 7, "other/0"
+	rows[1].Generation, rows[3].Lane = 7, "other"
 	f.put(f.planning(env), rows...)
 	f.commit(state.Commit{Guard: f.planning(env), Plan: true, Env: &state.Env{Name: env, Last: 3},
-		Agents: []resource.Agent{{Name: state.AgentOf(lane), Transport: "local", Lanes: 2}}})
-	f.ok(f.A.Pause(f.ctx, env, true, state.AgentOf(lane)))
+		Agents: []resource.Agent{{Name: lane, Transport: "local", Lanes: 2}}})
+	f.ok(f.A.Pause(f.ctx, env, true, lane))
 	s, is := f.B.(state.Looker)
 	if !is {
 		return
@@ -480,13 +480,13 @@ func looksAsItIsAsked(f *fixture) {
 	f.same(gotCounts, wantCounts, "counts")
 	for _, all := range []bool{true, false} {
 		var want state.Lane
-		want.Schedule, err = f.A.Schedule(f.ctx, env, state.AgentOf(lane))
+		want.Schedule, err = f.A.Schedule(f.ctx, env, lane)
 		f.ok(err)
 		want.Env, err = f.A.Env(f.ctx, env)
 		f.ok(err)
-		agents, err := f.A.Agents(f.ctx, env, state.AgentOf(lane))
+		agents, err := f.A.Agents(f.ctx, env, lane)
 		f.ok(err)
-		want.Agent = agents[state.AgentOf(lane)]
+		want.Agent = agents[lane]
 		want.Rows, err = f.A.LaneRows(f.ctx, env, lane, all)
 		f.ok(err)
 		got, err := s.Lane(f.ctx, env, lane, func(state.Schedule, state.Env) bool { return all })

@@ -42,7 +42,7 @@ func (f *fixture) tallies(of state.Tallier) []state.Tally {
 func typed(kind, agent string, n int) state.Row {
 	r := fresh(n)
 	r.ID = resource.NewID(kind, agent, resource.Key{Name: "name", Value: string(r.ID)})
-	r.Lane = agent + "/0"
+	r.Lane = agent
 	return r
 }
 
@@ -63,7 +63,7 @@ func tallyCounts(f *fixture) {
 	f.commit(state.Commit{Guard: f.guard(lane), Rows: []state.Row{failed}})
 	f.same(len(f.tallies(of)), 4, "one has failed")
 	moved := f.row(rows[2].ID)
-	moved.Lane = "b/0"
+	moved.Lane = "b"
 	f.commit(state.Commit{Guard: plan, Plan: true, Rows: []state.Row{moved}})
 	f.tallies(of)
 	gone := f.row(rows[0].ID)

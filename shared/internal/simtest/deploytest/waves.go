@@ -13,9 +13,9 @@ import (
 // wave puts two rows each into lanes a/0 and b/0, and begins a check of everything.
 func (f *fixture) wave(epoch int64) (a, b state.Guard) {
 	f.t.Helper()
-	a, b = f.guard("a/0"), f.guard("b/0")
+	a, b = f.guard("a"), f.guard("b")
 	rows := freshRows(4)
-	rows[2].Lane, rows[3].Lane = "b/0", "b/0"
+	rows[2].Lane, rows[3].Lane = "b", "b"
 	f.put(a, rows...)
 	f.beginWave(epoch)
 	return a, b
@@ -50,22 +50,22 @@ func waveChecks() []check {
 		}},
 		{"EveryLaneWithRowsIsUnfinished", func(f *fixture) {
 			f.wave(1)
-			f.same(f.unfinished(), map[string][]resource.ID{"a/0": none, "b/0": none}, "lanes")
+			f.same(f.unfinished(), map[string][]resource.ID{"a": none, "b": none}, "lanes")
 		}},
 		{"OrphansAreNotWaitedFor", func(f *fixture) {
 			rows := freshRows(4)
-			rows[2].Lane, rows[3].Lane = "b/0", "b/0"
+			rows[2].Lane, rows[3].Lane = "b", "b"
 			for i := 1; i < 4; i++ {
 				rows[i].Orphaned = true
 			}
-			f.put(f.guard("a/0"), rows...)
+			f.put(f.guard("a"), rows...)
 			f.beginWave(1)
-			f.same(f.unfinished(), map[string][]resource.ID{"a/0": none},
+			f.same(f.unfinished(), map[string][]resource.ID{"a": none},
 				"a lane in which all rows are orphaned has nothing to check")
 			back := f.row(id(2))
 			back.Orphaned = false
-			f.put(f.guard("b/0"), back)
-			f.same(f.unfinished(), map[string][]resource.ID{"a/0": none, "b/0": none},
+			f.put(f.guard("b"), back)
+			f.same(f.unfinished(), map[string][]resource.ID{"a": none, "b": none},
 				"one came back")
 		}},
 		{"CheckedShows", func(f *fixture) {
@@ -73,7 +73,7 @@ func waveChecks() []check {
 			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(1)}, Epoch: 1})
 			f.commit(state.Commit{Guard: b, Checked: []resource.ID{id(2)}, Epoch: 1})
 			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(0), id(1)}, Epoch: 1})
-			f.same(f.unfinished(), map[string][]resource.ID{"a/0": {id(0), id(1)}, "b/0": {id(2)}},
+			f.same(f.unfinished(), map[string][]resource.ID{"a": {id(0), id(1)}, "b": {id(2)}},
 				"each once")
 			f.same(f.row(id(0)).Rev, int64(1), "a check is not a write of the row")
 		}},
@@ -82,7 +82,7 @@ func waveChecks() []check {
 			g := f.guard(lane)
 			rows := freshRows(n)
 			for i := range rows {
-				rows[i].Lane = fmt.Sprintf("agent%d/0", i)
+				rows[i].Lane = fmt.Sprintf("agent%d", i)
 			}
 			f.put(g, rows...)
 			f.beginWave(1)
@@ -107,16 +107,16 @@ func waveChecks() []check {
 			out := f.commit(state.Commit{Guard: a, Rows: []state.Row{r},
 				Checked: []resource.ID{id(0)}, Epoch: 1})
 			f.same(len(out.Conflicts), 1, "the row conflicts")
-			f.same(f.unfinished()["a/0"], none, "what the check led to is not recorded yet")
+			f.same(f.unfinished()["a"], none, "what the check led to is not recorded yet")
 			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(0)}, Epoch: 1})
-			f.same(f.unfinished()["a/0"], []resource.ID{id(0)},
+			f.same(f.unfinished()["a"], []resource.ID{id(0)},
 				"a check that is to write nothing counts though the row has changed")
 		}},
 		{"WaveDoneFinishesTheLane", func(f *fixture) {
 			a, b := f.wave(1)
 			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(0)}, Epoch: 1, WaveDone: 1})
-			f.same(f.unfinished(), map[string][]resource.ID{"b/0": none}, "one lane left")
-			f.same(f.held("a/0").Wave, int64(1), "the lease says so")
+			f.same(f.unfinished(), map[string][]resource.ID{"b": none}, "one lane left")
+			f.same(f.held("a").Wave, int64(1), "the lease says so")
 			f.commit(state.Commit{Guard: b, WaveDone: 1})
 			f.same(len(f.unfinished()), 0, "the wave is finished")
 		}},
@@ -127,33 +127,33 @@ func waveChecks() []check {
 			// overtaken by the next check of everything
 			f.commit(state.Commit{Guard: b, Checked: []resource.ID{id(2)}, Epoch: 1})
 			f.beginWave(2)
-			f.same(f.unfinished(), map[string][]resource.ID{"a/0": none, "b/0": none},
+			f.same(f.unfinished(), map[string][]resource.ID{"a": none, "b": none},
 				"checks of the wave before do not count")
 			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(1)}, Epoch: 1})
-			f.same(f.unfinished()["a/0"], none, "nor do late ones")
+			f.same(f.unfinished()["a"], none, "nor do late ones")
 			f.commit(state.Commit{Guard: a, WaveDone: 2})
 			f.commit(state.Commit{Guard: a, WaveDone: 1})
-			f.same(f.held("a/0").Wave, int64(2), "a late WaveDone takes nothing back")
+			f.same(f.held("a").Wave, int64(2), "a late WaveDone takes nothing back")
 			f.commit(state.Commit{Guard: b, WaveDone: 1})
-			f.same(f.unfinished(), map[string][]resource.ID{"b/0": none},
+			f.same(f.unfinished(), map[string][]resource.ID{"b": none},
 				"one that finishes the wave before")
 		}},
 		{"WaveOutlivesTheHolder", func(f *fixture) {
-			l := f.lease(f.A, "a/0", f.HolderA())
+			l := f.lease(f.A, "a", f.HolderA())
 			f.commit(state.Commit{Guard: guardOf(l), WaveDone: 3})
 			f.ok(f.A.Release(f.ctx, env, l))
-			f.same(f.held("a/0").Wave, int64(3), "released")
-			f.same(f.lease(f.B, "a/0", f.HolderB()).Wave, int64(3), "taken again")
+			f.same(f.held("a").Wave, int64(3), "released")
+			f.same(f.lease(f.B, "a", f.HolderB()).Wave, int64(3), "taken again")
 		}},
 		{"EmptyLanesAreNotWaitedFor", func(f *fixture) {
 			_, b := f.wave(1)
-			f.lease(f.A, "c/0", f.HolderA())
+			f.lease(f.A, "c", f.HolderA())
 			f.lease(f.A, "pla", f.HolderA())
 			f.same(len(f.unfinished()), 2, "a lease makes no lane")
 			moved, gone := f.row(id(2)), f.row(id(3))
-			moved.Lane, gone.Gone = "a/0", true
+			moved.Lane, gone.Gone = "a", true
 			f.put(b, moved, gone)
-			f.same(f.unfinished(), map[string][]resource.ID{"a/0": none},
+			f.same(f.unfinished(), map[string][]resource.ID{"a": none},
 				"a lane that lost all its rows")
 		}},
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // planKey is the key of the lease under which schedules change.
-const planKey = "plan"
+const planKey = state.PlanKey
 
 // checkCommit checks a Commit that took effect.
 func checkCommit(r *run, c *state.Commit, out *state.Committed, b before) {

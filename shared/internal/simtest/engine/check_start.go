@@ -13,7 +13,7 @@ import (
 func checkClaim(r *run, t *task, c *state.Commit) {
 	e := r.state.read(env)
 	b := r.books
-	agent := state.AgentOf(c.Guard.Key)
+	agent := c.Guard.Key
 	switch {
 	case b.paused[agent]:
 		r.violate("pause", "%s starts %v though the agent is paused", t.name, c.Next)

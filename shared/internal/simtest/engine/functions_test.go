@@ -82,38 +82,38 @@ func TestFIFO(t *testing.T) {
 	t.Run("Order", func(t *testing.T) {
 		t.Parallel()
 		q := newQueue(t)
-		put(q, "a/0", "a/1", "a/0")
-		if got := lanes(q.take()); got != "a/0 a/1 a/0" {
+		put(q, "a", "a/1", "a")
+		if got := lanes(q.take()); got != "a a/1 a" {
 			t.Errorf("got %s", got)
 		}
 	})
 	t.Run("GroupIsBlocked", func(t *testing.T) {
 		t.Parallel()
 		q := newQueue(t)
-		put(q, "a/0")
+		put(q, "a")
 		q.take()
-		put(q, "a/0", "a/1")
+		put(q, "a", "a/1")
 		if got := lanes(q.take()); got != "a/1" {
 			t.Errorf("while a message of a/0 is under way: got %q, want a/1", got)
 		}
 		q.r.sched.now += 3 * time.Minute
-		if got := lanes(q.take()); got != "a/0 a/0 a/1" {
+		if got := lanes(q.take()); got != "a a a/1" {
 			t.Errorf("after its visibility: got %q", got)
 		}
 	})
 	t.Run("Deduplication", func(t *testing.T) {
 		t.Parallel()
 		q := newQueue(t)
-		q.put(state.Notice{Lane: "a/0"}, 7)
+		q.put(state.Notice{Lane: "a"}, 7)
 		q.drop(q.take()[0])
 		q.r.sched.now += dedup - 1
-		q.put(state.Notice{Lane: "a/0"}, 7)
+		q.put(state.Notice{Lane: "a"}, 7)
 		if len(q.messages) != 0 {
 			t.Error("an id that was used less than five minutes ago is taken again, though its " +
 				"message is gone")
 		}
 		q.r.sched.now++
-		q.put(state.Notice{Lane: "a/0"}, 7)
+		q.put(state.Notice{Lane: "a"}, 7)
 		if len(q.messages) != 1 {
 			t.Error("an id that was used five minutes ago is not taken")
 		}
@@ -121,7 +121,7 @@ func TestFIFO(t *testing.T) {
 	t.Run("GivenUp", func(t *testing.T) {
 		t.Parallel()
 		q := newQueue(t)
-		put(q, "a/0")
+		put(q, "a")
 		for range 2 {
 			if len(q.take()) != 1 {
 				t.Fatal("not delivered")

@@ -116,7 +116,7 @@ func strandsAgent(r *run, o *op) bool {
 // checkConnected checks that a claim runs over the agent's current connection. A worker that may
 // start resources has read the description in force.
 func checkConnected(r *run, t *task, e *environment, c *state.Commit) {
-	name := state.AgentOf(c.Guard.Key)
+	name := c.Guard.Key
 	if now := wayTo(e.agents[name].Agent); t.books.open > 0 && t.books.way != now {
 		r.violate("transport",
 			"%s starts %v over a connection with %s (%s), which is reached otherwise (%s)",

@@ -118,7 +118,7 @@ func (r *run) send(notice state.Notice) {
 // arrive puts a message into a queue or delivers it. A repeated send has the id of the first one.
 func (r *run) arrive(notice state.Notice, id int) {
 	if r.plan.Functions != nil {
-		queueOf(r, state.AgentOf(notice.Lane)).put(notice, id)
+		queueOf(r, notice.Lane).put(notice, id)
 		return
 	}
 	r.deliver(notice)

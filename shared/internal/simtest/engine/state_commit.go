@@ -132,7 +132,7 @@ func (e *environment) check(lane string, epoch int64, ids []resource.ID) {
 
 // prolong extends the lease and decides whether the next resources may start.
 func (e *environment) prolong(c *state.Commit, out *state.Committed) {
-	out.Paused = e.env.Halted || e.agents[state.AgentOf(c.Guard.Key)].Paused
+	out.Paused = e.env.Halted || e.agents[c.Guard.Key].Paused
 	out.PlanSeq = e.env.PlanSeq
 	out.Started = len(c.Next) > 0 && !out.Paused && c.SeenPlan == e.env.PlanSeq
 	l := e.leases[c.Guard.Key]

@@ -68,7 +68,7 @@ func (s *State) Schedule(_ context.Context, env string, agents ...string) (state
 		Halted: e.env.Halted}
 	for _, id := range e.ids {
 		r := e.rows[id]
-		if len(agents) > 0 && !slices.Contains(agents, state.AgentOf(r.Lane)) {
+		if len(agents) > 0 && !slices.Contains(agents, r.Lane) {
 			continue
 		}
 		if r.Ticket() != 0 {
