@@ -102,7 +102,7 @@ func (c *Commands) addCommand() *cobra.Command {
 				return err
 			}
 			q.Address = args[0]
-			done, err := p.Add(cmd.Context(), of, q)
+			done, err := p.AddPackage(cmd.Context(), of, q)
 			if err == nil {
 				c.added(done)
 			}
@@ -254,7 +254,7 @@ func (c *Commands) update(ctx context.Context, p *locked.Project, names []string
 			continue
 		}
 		found = true
-		done, err := p.Add(ctx, e.Bridge, provider.PackageQuery{Address: e.Address, Name: e.Name,
+		done, err := p.AddPackage(ctx, e.Bridge, provider.PackageQuery{Address: e.Address, Name: e.Name,
 			Constraint: e.Constraint, From: from})
 		if err != nil {
 			return err

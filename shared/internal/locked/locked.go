@@ -25,7 +25,7 @@ type Project struct {
 	Bridges map[string]*provider.Bridge
 }
 
-// Added is the result of Add.
+// Added is the result of AddPackage.
 type Added struct {
 	provider.Package
 	Bridge  string
@@ -33,9 +33,12 @@ type Added struct {
 	Changed bool   // the lock file has changed
 }
 
-// Add installs a package for a bridge, and writes it into the lock file. A package of the same name is
-// replaced if it has the same address. If Add returns an error, the lock file is unchanged.
-func (p *Project) Add(ctx context.Context, bridge string, q provider.PackageQuery) (Added, error) {
+// AddPackage installs a package for a bridge, and writes it into the lock file. A package of the
+// same name is replaced if it has the same address. If AddPackage returns an error, the lock file is
+// unchanged.
+func (p *Project) AddPackage(
+	ctx context.Context, bridge string, q provider.PackageQuery,
+) (Added, error) {
 	var none Added
 	from, err := p.packages(bridge)
 	if err != nil {

@@ -92,7 +92,7 @@ func files(t *testing.T, dir string) map[string]string {
 
 func add(t *testing.T, p *Project, address, constraint string) Added {
 	t.Helper()
-	out, err := p.Add(t.Context(), "tf", provider.PackageQuery{Address: address, Constraint: constraint})
+	out, err := p.AddPackage(t.Context(), "tf", provider.PackageQuery{Address: address, Constraint: constraint})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestTwoAtOnce(t *testing.T) {
 	p.Bridges["tf"].Packages = meeting{s, &both}
 	for _, address := range []string{"a/one", "a/two"} {
 		ended.Go(func() {
-			if _, err := p.Add(t.Context(), "tf", provider.PackageQuery{Address: address}); err != nil {
+			if _, err := p.AddPackage(t.Context(), "tf", provider.PackageQuery{Address: address}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -208,20 +208,20 @@ func TestRefused(t *testing.T) {
 	}{
 		"no such package": {func(p *Project, s *shelf) error {
 			s.version = ""
-			_, err := p.Add(t.Context(), "tf", provider.PackageQuery{Address: "a/one"})
+			_, err := p.AddPackage(t.Context(), "tf", provider.PackageQuery{Address: "a/one"})
 			return err
 		}, fault.NotFound, "there is none"},
 		"another package of the name": {func(p *Project, s *shelf) error {
-			_, err := p.Add(t.Context(), "tf", provider.PackageQuery{Address: "c/one"})
+			_, err := p.AddPackage(t.Context(), "tf", provider.PackageQuery{Address: "c/one"})
 			return err
 		}, fault.Conflict, "has another provider one: example.org/a/one"},
 		"no such bridge": {func(p *Project, s *shelf) error {
-			_, err := p.Add(t.Context(), "pp", provider.PackageQuery{Address: "a/two"})
+			_, err := p.AddPackage(t.Context(), "pp", provider.PackageQuery{Address: "a/two"})
 			return err
 		}, fault.Unsupported, "no bridge pp"},
 		"invalid declarations": {func(p *Project, s *shelf) error {
 			s.invalid = true
-			_, err := p.Add(t.Context(), "tf", provider.PackageQuery{Address: "a/two"})
+			_, err := p.AddPackage(t.Context(), "tf", provider.PackageQuery{Address: "a/two"})
 			return err
 		}, "", "Sting"},
 		"not in the lock file": {func(p *Project, s *shelf) error {
@@ -267,7 +267,7 @@ func TestRepair(t *testing.T) {
 		if _, err := p.Verify(t.Context()); err == nil {
 			t.Errorf("%s: verified", name)
 		}
-		if _, err := p.Add(t.Context(), "tf", provider.PackageQuery{Address: "a/two"}); err == nil {
+		if _, err := p.AddPackage(t.Context(), "tf", provider.PackageQuery{Address: "a/two"}); err == nil {
 			t.Errorf("%s: another provider was added", name)
 		}
 		if got := add(t, p, "a/one", ""); !got.Changed {
