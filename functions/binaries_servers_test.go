@@ -300,7 +300,7 @@ func TestSweep(t *testing.T) {
 	if e := received(t, h, "host1"); !strings.Contains(e, "host1") {
 		t.Errorf("it notified nobody: %s", e)
 	}
-	if _, err := h.Engine.RunLane(t.Context(), "prod", "host1",
+	if _, err := h.Engine.RunAgent(t.Context(), "prod", "host1",
 		time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +371,7 @@ func TestAgentRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := h.Notifier.Notify(t.Context(), "prod",
-		[]state.Notice{{Lane: "host1/1"}}); err != nil {
+		[]state.Notice{{Agent: "host1/1"}}); err != nil {
 		// what it waits for comes at once
 		t.Fatal(err)
 	}

@@ -179,7 +179,7 @@ func TestManyOnOneAgent(t *testing.T) {
 	serves := start(t, stack, "handler", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE="+handlerMemory,
 		"SOUTHBOUND_LOG_LEVEL=info").within(memoryOf(handlerMemory))
 	began = time.Now()
-	if err := h.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "web1"}}); err != nil {
+	if err := h.Notifier.Notify(t.Context(), "prod", []state.Notice{{Agent: "web1"}}); err != nil {
 		t.Fatal(err)
 	}
 	if a := serves.call(received(t, h, "web1")); a.body != done {

@@ -103,7 +103,7 @@ func TestPack(t *testing.T) {
 	}
 	// It notified nobody, since a function that could be notified is not deployed here: the sweep
 	// would.
-	if err := h.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "api"}}); err != nil {
+	if err := h.Notifier.Notify(t.Context(), "prod", []state.Notice{{Agent: "api"}}); err != nil {
 		t.Fatal(err)
 	}
 	if a := start(t, stack, program, "SOUTHBOUND_FUNCTION=handler").

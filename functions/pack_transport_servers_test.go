@@ -60,7 +60,7 @@ func TestPackTransport(t *testing.T) {
 		t.Fatalf("export: %+v", a)
 	}
 	if err := h.Notifier.Notify(t.Context(), "prod",
-		[]state.Notice{{Lane: "store"}}); err != nil {
+		[]state.Notice{{Agent: "store"}}); err != nil {
 		t.Fatal(err)
 	}
 	a := start(t, stack, program, "SOUTHBOUND_FUNCTION=handler").invoke(received(t, h, "store"))

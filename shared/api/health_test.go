@@ -29,7 +29,7 @@ func manyRows(tb testing.TB, home *local.Home, rows int) {
 		agent, kind := fmt.Sprintf("web%02d", n%50), []string{"fs::File", "std::Null"}[n/50%2]
 		r := state.Row{ID: resource.NewID(kind, agent, resource.Key{Name: "path",
 			Value: fmt.Sprintf("/srv/site/pages/page-%06d.html", n)})}
-		r.Lane, r.Version, r.Hash = agent, 1, fmt.Sprintf("%064x", n)
+		r.Agent, r.Version, r.Hash = agent, 1, fmt.Sprintf("%064x", n)
 		r.Body = fmt.Appendf(nil, `{"id":%q,"attributes":{"mode":"0644"},"managed":true}`, r.ID)
 		r.Ran, r.Deployed, r.Compliance, r.LastRun = r.Hash, r.Hash, state.Compliant, state.RunSuccess
 		r.Blocked, r.SucceededAt = state.NotBlocked, time.Unix(int64(n), 0)

@@ -43,7 +43,7 @@ func listed(t *testing.T) *world {
 		if row.Body, err = body.Encode(); err != nil {
 			t.Fatal(err)
 		}
-		row.Lane, row.Version, row.Hash = agent, 1, "h"
+		row.Agent, row.Version, row.Hash = agent, 1, "h"
 		row.Compliance, row.LastRun, row.Blocked = state.HasUpdate, state.RunNew, state.NotBlocked
 		if i%5 == 0 {
 			row.Ran = row.Hash

@@ -64,7 +64,7 @@ func TestResourceWaits(t *testing.T) {
 		}
 	}
 	lane := func(agent string) {
-		_, err := w.service.Engine.RunLane(t.Context(), "e", agent,
+		_, err := w.service.Engine.RunAgent(t.Context(), "e", agent,
 			time.Now().Add(time.Minute))
 		do(err)
 	}

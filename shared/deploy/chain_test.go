@@ -60,8 +60,8 @@ func (c *counted) Commit(
 func (c *counted) Notify(_ context.Context, _ string, notices []state.Notice) error {
 	c.notices += len(notices)
 	for _, r := range notices {
-		if !c.waiting[r.Lane] {
-			c.waiting[r.Lane], c.notified = true, append(c.notified, r.Lane)
+		if !c.waiting[r.Agent] {
+			c.waiting[r.Agent], c.notified = true, append(c.notified, r.Agent)
 		}
 	}
 	return nil
@@ -79,7 +79,7 @@ func (c *counted) answer(t *testing.T, r *rig) cost {
 		lane := c.notified[0]
 		c.notified = c.notified[1:]
 		delete(c.waiting, lane)
-		if _, err := r.e.RunLane(t.Context(), "e", lane, r.clock.Now().Add(time.Hour)); err != nil {
+		if _, err := r.e.RunAgent(t.Context(), "e", lane, r.clock.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -50,7 +50,7 @@ type Errand struct {
 // Wanted is the intent of one resource that is to be compared with reality.
 type Wanted struct {
 	ID      resource.ID
-	Lane    string
+	Agent   string
 	Version int
 	Hash    string
 	Body    []byte // as encoded by resource.Encode

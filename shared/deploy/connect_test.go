@@ -133,8 +133,8 @@ func TestInterruptedWhileConnecting(t *testing.T) {
 		r.e.Connector = &cutShort{cancel, err}
 		r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("c<a"))})
 		before := r.row("a")
-		for _, lane := range must(r.e.WorkLanes(t.Context(), "e"))(t) {
-			if _, err := r.e.RunLane(ctx, "e", lane, r.clock.Now().Add(time.Hour)); err != nil {
+		for _, lane := range must(r.e.AgentsWithWork(t.Context(), "e"))(t) {
+			if _, err := r.e.RunAgent(ctx, "e", lane, r.clock.Now().Add(time.Hour)); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

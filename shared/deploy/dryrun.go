@@ -149,7 +149,7 @@ func (d *dryRunner) run(
 		}
 		rows[res.ID] = &state.Row{
 			ID: res.ID,
-			Intent: state.Intent{Lane: res.Agent, Version: d.version, Hash: entries[i].Hash,
+			Intent: state.Intent{Agent: res.Agent, Version: d.version, Hash: entries[i].Hash,
 				Body: entries[i].Body, Missing: model.Missing(res.Attributes), Problem: misfits[res.ID]},
 		}
 		nodes = append(nodes, version.Node{ID: res.ID, Requires: res.Requires})
@@ -416,7 +416,7 @@ func (d *dryRunner) others(ctx context.Context, lanes []string,
 			)
 		}
 		for _, r := range byLane[lane] {
-			errands[i].Wanted = append(errands[i].Wanted, Wanted{ID: r.ID, Lane: r.Lane,
+			errands[i].Wanted = append(errands[i].Wanted, Wanted{ID: r.ID, Agent: r.Agent,
 				Version: r.Version, Hash: r.Hash, Body: r.Body})
 		}
 	}

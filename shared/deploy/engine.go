@@ -156,19 +156,19 @@ func (e *Engine) laneConfig() lane.Config {
 // Monitor protects the state of a worker, which its lanes share.
 type Monitor = lane.Monitor
 
-// LaneRun describes how a run of a lane ended.
-type LaneRun = lane.Outcome
+// AgentRun describes how a run of a lane ended.
+type AgentRun = lane.Outcome
 
-// RunLane runs the ready resources of a lane until none is ready, the time is up, or the lane is
+// RunAgent runs the ready resources of a lane until none is ready, the time is up, or the lane is
 // paused. Any number of processes may call it at any time: one of them serves the lane, the others
 // return with LaneRun.Busy. Errors are faults of infrastructure; a failing resource is data.
-func (e *Engine) RunLane(ctx context.Context, env, name string, until time.Time) (LaneRun, error) {
+func (e *Engine) RunAgent(ctx context.Context, env, name string, until time.Time) (AgentRun, error) {
 	return lane.Run(ctx, e.laneConfig(), env, name, until)
 }
 
-// WorkLanes returns the lanes in which a resource may start or a check of everything has to be
+// AgentsWithWork returns the lanes in which a resource may start or a check of everything has to be
 // ended, sorted. All other lanes wait for these lanes, which notify them.
-func (e *Engine) WorkLanes(ctx context.Context, env string) ([]string, error) {
+func (e *Engine) AgentsWithWork(ctx context.Context, env string) ([]string, error) {
 	return lane.Startable(ctx, e.State, e.graphs, env)
 }
 

@@ -209,13 +209,13 @@ func (r *rig) export(x deploy.Export) deploy.Exported {
 func (r *rig) drain() {
 	r.t.Helper()
 	for range 50 {
-		lanes, err := r.e.WorkLanes(context.Background(), "e")
+		lanes, err := r.e.AgentsWithWork(context.Background(), "e")
 		if err != nil {
 			r.t.Fatal(err)
 		}
 		ran := 0
 		for _, lane := range lanes {
-			out, err := r.e.RunLane(context.Background(), "e", lane, r.clock.Now().Add(time.Hour))
+			out, err := r.e.RunAgent(context.Background(), "e", lane, r.clock.Now().Add(time.Hour))
 			if err != nil {
 				r.t.Fatal(err)
 			}
@@ -278,8 +278,8 @@ func TestResultForReplacedIntentChangesNothing(t *testing.T) {
 		}
 	}
 	r.export(deploy.Export{Model: modelOf(res("a"))})
-	lanes, _ := r.e.WorkLanes(context.Background(), "e")
-	if _, err := r.e.RunLane(context.Background(), "e", lanes[0],
+	lanes, _ := r.e.AgentsWithWork(context.Background(), "e")
+	if _, err := r.e.RunAgent(context.Background(), "e", lanes[0],
 		r.clock.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +368,7 @@ func TestUnrecordedCreateIsLookedUp(t *testing.T) {
 			_ = r.home.Release(context.Background(), "e", lease)
 		}
 	}
-	if _, err := r.e.RunLane(ctx, "e", "a", r.clock.Now().Add(time.Hour)); err != nil {
+	if _, err := r.e.RunAgent(ctx, "e", "a", r.clock.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	r.w.hook = nil

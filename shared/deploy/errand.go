@@ -26,14 +26,14 @@ func (e *Engine) ReadErrand(ctx context.Context, env string, of Errand,
 	}
 	byLane := map[string][]*state.Row{}
 	for _, w := range of.Wanted {
-		if w.Lane != of.Agent.Name {
+		if w.Agent != of.Agent.Name {
 			return DryRun{}, fault.New(fault.Damaged, "read errand", "%s is not of agent %s",
 				w.ID, of.Agent.Name)
 		}
 		if _, known := d.results[w.ID]; !known {
-			byLane[w.Lane] = append(byLane[w.Lane], &state.Row{
+			byLane[w.Agent] = append(byLane[w.Agent], &state.Row{
 				ID:     w.ID,
-				Intent: state.Intent{Lane: w.Lane, Version: w.Version, Hash: w.Hash, Body: w.Body},
+				Intent: state.Intent{Agent: w.Agent, Version: w.Version, Hash: w.Hash, Body: w.Body},
 			})
 		}
 	}

@@ -48,7 +48,7 @@ func halfReleased(t *testing.T) (*rig, *counted) {
 // runLane serves the lane of a and b.
 func (r *rig) runLane() {
 	r.t.Helper()
-	if _, err := r.e.RunLane(r.t.Context(), "e", "a", r.clock.Now().Add(time.Hour)); err != nil {
+	if _, err := r.e.RunAgent(r.t.Context(), "e", "a", r.clock.Now().Add(time.Hour)); err != nil {
 		r.t.Fatal(err)
 	}
 }

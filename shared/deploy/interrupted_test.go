@@ -45,7 +45,7 @@ func TestInterruptedLease(t *testing.T) {
 			return err
 		}},
 		{"a", func(ctx context.Context, e *deploy.Engine, until time.Time) error {
-			_, err := e.RunLane(ctx, "e", "a", until)
+			_, err := e.RunAgent(ctx, "e", "a", until)
 			return err
 		}},
 	} {

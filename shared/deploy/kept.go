@@ -173,7 +173,7 @@ func (e *Engine) laneOf(ctx context.Context, env string, id resource.ID) (string
 		return "", err
 	}
 	if row := rows[id]; row != nil {
-		return row.Lane, nil
+		return row.Agent, nil
 	}
 	return id.Agent(), nil
 }

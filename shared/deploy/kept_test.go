@@ -174,7 +174,7 @@ func TestKeepOfAStaleHolder(t *testing.T) {
 			}
 		}
 		r.export(deploy.Export{Model: modelOf(labelled("a", "one", "x"))})
-		if _, err := r.e.RunLane(t.Context(), "e", "a", r.clock.Now().Add(24*time.Hour)); err != nil {
+		if _, err := r.e.RunAgent(t.Context(), "e", "a", r.clock.Now().Add(24*time.Hour)); err != nil {
 			t.Fatal(name, err)
 		}
 		if late != fault.Is(refused, fault.Fenced) {
@@ -200,7 +200,7 @@ func TestKeepAfterAMove(t *testing.T) {
 	second := labelled("b", "two", "x")
 	for name, meanwhile := range map[string]func(r *rig) error{
 		"another worker": func(r *rig) error {
-			_, err := r.e.RunLane(t.Context(), "e", "b", until(r))
+			_, err := r.e.RunAgent(t.Context(), "e", "b", until(r))
 			return err
 		},
 		"a person": func(r *rig) error {
@@ -225,7 +225,7 @@ func TestKeepAfterAMove(t *testing.T) {
 			refused = c.Keep([]byte("stale"))
 		}
 		r.export(deploy.Export{Model: modelOf(labelled("a", "one", "x"))})
-		if _, err := r.e.RunLane(t.Context(), "e", "a", until(r)); err != nil {
+		if _, err := r.e.RunAgent(t.Context(), "e", "a", until(r)); err != nil {
 			t.Fatal(name, err)
 		}
 		if !fault.Is(refused, fault.Fenced) {

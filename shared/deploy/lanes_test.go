@@ -50,7 +50,7 @@ func TestLanes(t *testing.T) {
 	m := &model.Model{Agents: []resource.Agent{{Name: "a", Transport: "local", Lanes: 3}},
 		Resources: []resource.Resource{res("one"), res("two"), res("three"), res("last<one")}}
 	r.export(deploy.Export{Model: m})
-	out, err := r.e.RunLane(t.Context(), "e", "a", r.clock.Now().Add(time.Hour))
+	out, err := r.e.RunAgent(t.Context(), "e", "a", r.clock.Now().Add(time.Hour))
 	if err != nil || out.Ran != 4 || h.most != 3 {
 		t.Errorf("%d ran, at most %d at a time: %v", out.Ran, h.most, err)
 	}
@@ -85,7 +85,7 @@ func TestLanesBesidePlans(t *testing.T) {
 	ended := make(chan error)
 	go func() {
 		for range 200 {
-			out, err := r.e.RunLane(t.Context(), "e", "a", r.clock.Now().Add(time.Hour))
+			out, err := r.e.RunAgent(t.Context(), "e", "a", r.clock.Now().Add(time.Hour))
 			if err != nil || out.Ran == 0 && !out.Paused && !out.Busy {
 				ended <- err
 				return

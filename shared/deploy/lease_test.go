@@ -51,7 +51,7 @@ func TestLeaseThatEnded(t *testing.T) {
 			r.clock.advance(time.Hour)
 		}
 	}
-	if _, err := r.e.RunLane(context.Background(), "e", "a",
+	if _, err := r.e.RunAgent(context.Background(), "e", "a",
 		r.clock.Now().Add(24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -91,9 +91,9 @@ func TestLaneGivenUpLooksOnceMore(t *testing.T) {
 	before.Agent, before.ID = "b", "t::T[b,name=before]"
 	after := res("after")
 	after.Requires = []resource.ID{before.ID}
-	run := func(lane string) deploy.LaneRun {
+	run := func(lane string) deploy.AgentRun {
 		e := deploy.New(r.e.Config) // another process each time: it knows nothing
-		out, err := e.RunLane(context.Background(), "e", lane, r.clock.Now().Add(time.Hour))
+		out, err := e.RunAgent(context.Background(), "e", lane, r.clock.Now().Add(time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}

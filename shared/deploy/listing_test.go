@@ -277,13 +277,13 @@ func TestListIsOlderThanARemoval(t *testing.T) {
 			return
 		}
 		r.w.hook = nil
-		if _, err := r.e.RunLane(t.Context(), "e", "b",
+		if _, err := r.e.RunAgent(t.Context(), "e", "b",
 			r.clock.Now().Add(time.Hour)); err != nil {
 			t.Error(err)
 		}
 		r.took("read")
 	}
-	if _, err := r.e.RunLane(t.Context(), "e", "a", r.clock.Now().Add(time.Hour)); err != nil {
+	if _, err := r.e.RunAgent(t.Context(), "e", "a", r.clock.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	r.same("calls", r.took("read", "delete"), "read behind", "delete behind")

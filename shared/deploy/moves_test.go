@@ -333,7 +333,7 @@ func TestMoveFromALostRun(t *testing.T) {
 	r.export(deploy.Export{Model: modelOf(sender("b"), hearer("b"))})
 	r.e = whole
 	run := func() int {
-		return must(r.e.RunLane(t.Context(), "e", "b", r.clock.Now().Add(time.Second/2)))(t).Ran
+		return must(r.e.RunAgent(t.Context(), "e", "b", r.clock.Now().Add(time.Second/2)))(t).Ran
 	}
 	if n := run(); n != 0 {
 		t.Errorf("%d runs while the lease of the former agent lasts", n)

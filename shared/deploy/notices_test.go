@@ -64,12 +64,12 @@ func TestDependantScheduledMeanwhileIsNotified(t *testing.T) {
 		}
 	}
 	r.export(deploy.Export{Model: models("2", "1")})
-	if _, err := r.e.RunLane(context.Background(), "e", "a",
+	if _, err := r.e.RunAgent(context.Background(), "e", "a",
 		r.clock.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	notified := func(x state.Notice) bool {
-		return x.Lane == "b" && slices.Equal(x.Done, []resource.ID{id("a")})
+		return x.Agent == "b" && slices.Equal(x.Done, []resource.ID{id("a")})
 	}
 	if !slices.ContainsFunc(heard.notices, notified) {
 		t.Errorf("notices %+v, want b/0 for %s", heard.notices, id("a"))
@@ -155,7 +155,7 @@ func TestNoticeOfANewerScheduleIsNotLost(t *testing.T) {
 	waits.Requires = []resource.ID{first.ID, slow.ID}
 	serve := func(lane string) {
 		t.Helper()
-		if _, err := r.e.RunLane(t.Context(), "e", lane, r.clock.Now().Add(time.Hour)); err != nil {
+		if _, err := r.e.RunAgent(t.Context(), "e", lane, r.clock.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -175,7 +175,7 @@ func TestNoticeOfANewerScheduleIsNotLost(t *testing.T) {
 		heard.notices = nil
 		serve("a1")
 		for _, x := range heard.notices {
-			if x.Lane == lane {
+			if x.Agent == lane {
 				return x.Done, true
 			}
 		}

@@ -178,7 +178,7 @@ func TestOutputsAfterCrash(t *testing.T) {
 	}
 	app := using(t, "b", "app", outputOf("role", "password"))
 	r.export(deploy.Export{Model: modelOf(using(t, "a", "role", "one"), app)})
-	if _, err := r.e.RunLane(t.Context(), "e", "a", r.clock.Now().Add(24*time.Hour)); err != nil {
+	if _, err := r.e.RunAgent(t.Context(), "e", "a", r.clock.Now().Add(24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if *h.kept != nil {

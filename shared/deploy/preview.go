@@ -175,7 +175,7 @@ func (d *dryRunner) read(
 		if now := s.Rows[w.ID]; now != nil {
 			rows[w.ID] = &state.Row{
 				ID:     w.ID,
-				Intent: state.Intent{Lane: now.Lane, Version: now.Version, Hash: now.Hash, Body: now.Body},
+				Intent: state.Intent{Agent: now.Agent, Version: now.Version, Hash: now.Hash, Body: now.Body},
 			}
 			// Until another object is removed, a handler would find that object. A handler cannot
 			// compare with values that are not known.

@@ -44,7 +44,7 @@ func (e *Engine) Progress(ctx context.Context, env string) (Progress, error) {
 	}
 	waiting := map[string]int{}
 	for _, t := range s.Tickets {
-		waiting[t.Lane]++
+		waiting[t.Agent]++
 	}
 	if err := e.countScheduled(ctx, s, waiting, &p); err != nil {
 		return p, err
@@ -197,7 +197,7 @@ func (e *Engine) interrupted(
 	}
 	busy := map[string]bool{}
 	for _, t := range s.Tickets {
-		busy[t.Lane] = true
+		busy[t.Agent] = true
 	}
 	for lane := range s.Unfinished {
 		busy[lane] = true

@@ -314,7 +314,7 @@ func TestRecoveryWakesWhatIsRemoved(t *testing.T) {
 	a.Requires = []resource.ID{b.ID}
 	r.release(a, b)
 	run := func(e *deploy.Engine, lane string) {
-		if _, err := e.RunLane(ctx, "e", lane, r.clock.Now().Add(time.Hour)); err != nil {
+		if _, err := e.RunAgent(ctx, "e", lane, r.clock.Now().Add(time.Hour)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -323,7 +323,7 @@ func TestRecoveryWakesWhatIsRemoved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return row.Lane
+		return row.Agent
 	}
 	laneA, laneB := of(a.ID), of(b.ID)
 

@@ -191,7 +191,7 @@ func TestIntentionIsRemembered(t *testing.T) {
 				}
 				_ = r.home.Release(context.Background(), "e", lease)
 			}
-			if _, err := r.e.RunLane(ctx, "e", "a", r.clock.Now().Add(time.Hour)); err != nil {
+			if _, err := r.e.RunAgent(ctx, "e", "a", r.clock.Now().Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
 			r.w.hook, known = nil, nil

@@ -88,7 +88,7 @@ func TestLateRenewal(t *testing.T) {
 	p := &paced{clock: r.clock, steps: 1, step: time.Hour, late: true, after: func() {}}
 	r.e.Caller = p
 	r.export(deploy.Export{Model: modelOf(res("a"))})
-	if _, err := r.e.RunLane(t.Context(), "e", "a", r.clock.Now().Add(24*time.Hour)); err != nil {
+	if _, err := r.e.RunAgent(t.Context(), "e", "a", r.clock.Now().Add(24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if row := r.row("a"); row.Status() != state.StatusAvailable || row.LastAction != "" {

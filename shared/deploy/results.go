@@ -64,7 +64,7 @@ func (d *dryRunner) readRows(ctx context.Context, g *version.Graph, rows map[res
 			continue
 		}
 		if _, known := d.results[row.ID]; !known {
-			byLane[row.Lane] = append(byLane[row.Lane], row)
+			byLane[row.Agent] = append(byLane[row.Agent], row)
 		}
 	}
 	return d.lanes(ctx, byLane)

@@ -209,8 +209,8 @@ func (r *setsRig) stored() string {
 	}
 	out := fmt.Sprintf("%d %d\n", env.Last, env.Released)
 	for n, id := range g.IDs {
-		out += fmt.Sprint(id, g.Lane(int32(n)), g.Removing[n]) // small
-		for _, q := range g.Requires(int32(n)) {               // small
+		out += fmt.Sprint(id, g.Agent(int32(n)), g.Removing[n]) // small
+		for _, q := range g.Requires(int32(n)) {                // small
 			out += " " + string(g.IDs[q])
 		}
 		out += "\n"
@@ -222,7 +222,7 @@ func (r *setsRig) stored() string {
 	}
 	for i := range rows {
 		row := &rows[i]
-		out += fmt.Sprintln(row.ID, row.Hash, string(row.Body), row.Lane, row.Status(), row.Version,
+		out += fmt.Sprintln(row.ID, row.Hash, string(row.Body), row.Agent, row.Status(), row.Version,
 			row.Ticket() != 0, row.Removing, row.PossiblyChanged)
 	}
 	return out

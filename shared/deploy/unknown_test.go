@@ -257,7 +257,7 @@ func TestFactsOfWhatExistsAgain(t *testing.T) {
 	config.State = unplanned{r.home}
 	whole := r.e
 	r.e = deploy.New(config)
-	_, err := r.e.RunLane(t.Context(), "e", "a", r.clock.Now().Add(time.Hour))
+	_, err := r.e.RunAgent(t.Context(), "e", "a", r.clock.Now().Add(time.Hour))
 	if !fault.Is(err, fault.Internal) { // the fact is learned, and nobody can plan what follows
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestFactsOfWhatExistsAgain(t *testing.T) {
 	r.e = whole
 	for _, a := range []resource.Resource{purged, a} {
 		r.export(deploy.Export{Model: modelOf(a), Partial: true})
-		if _, err := r.e.RunLane(t.Context(), "e", "a",
+		if _, err := r.e.RunAgent(t.Context(), "e", "a",
 			r.clock.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}

@@ -96,7 +96,7 @@ func TestUnreachableAgentCostsOneWait(t *testing.T) {
 			}
 		}
 		began := r.clock.Now()
-		lane, err := r.e.RunLane(context.Background(), "e", "a", began.Add(time.Hour))
+		lane, err := r.e.RunAgent(context.Background(), "e", "a", began.Add(time.Hour))
 		r.e.Ran = nil
 		took := r.clock.Now().Sub(began)
 		p, err2 := r.e.Progress(context.Background(), "e")

@@ -30,12 +30,12 @@ type laneReads struct {
 	n atomic.Int32
 }
 
-// LaneRows implements state.State.
-func (r *laneReads) LaneRows(
+// AgentRows implements state.State.
+func (r *laneReads) AgentRows(
 	ctx context.Context, env, lane string, all bool,
 ) ([]state.Row, error) {
 	r.n.Add(1)
-	return r.State.LaneRows(ctx, env, lane, all)
+	return r.State.AgentRows(ctx, env, lane, all)
 }
 
 // TestUnusedFacts pins that facts to which nothing refers leave the schedule as it is, and that a

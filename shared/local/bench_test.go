@@ -25,7 +25,7 @@ func benchRow(n int) state.Row {
 	body = append(body, `","mode":"0644"},"managed":true}`...)
 	return state.Row{
 		ID: id,
-		Intent: state.Intent{Lane: "web1", Version: 1, Hash: fmt.Sprintf("%064x", n), Body: body,
+		Intent: state.Intent{Agent: "web1", Version: 1, Hash: fmt.Sprintf("%064x", n), Body: body,
 			Generation: int64(n + 1), Priority: state.PriorityNewVersion},
 		Outcome: state.Outcome{Compliance: state.HasUpdate, LastRun: state.RunNew,
 			Blocked: state.NotBlocked},
@@ -177,7 +177,7 @@ func BenchmarkReads10000(b *testing.B) {
 	}{
 		{"LaneRows",
 			func() (int, error) {
-				r, err := h.LaneRows(ctx, "e", "web1", true)
+				r, err := h.AgentRows(ctx, "e", "web1", true)
 				return len(r),
 					err
 			}, 10000},

@@ -80,7 +80,7 @@ func pageRow(n int) state.Row {
 	}
 	r.ID = resource.NewID(typ, agent,
 		resource.Key{Name: "path", Value: fmt.Sprintf("/srv/site/pages/page-%06d.html", n)})
-	r.Lane, r.Deployed, r.Compliance, r.LastRun = agent, r.Hash, state.Compliant,
+	r.Agent, r.Deployed, r.Compliance, r.LastRun = agent, r.Hash, state.Compliant,
 		state.RunSuccess
 	r.Ran, r.LastAt = r.Hash, time.Unix(int64(n), 0)
 	set := "site"

@@ -7,7 +7,7 @@
 //	  tx         one commit: its steps in order
 //	Files      state.Files: written to a temporary name, synced, renamed, before the commit
 //	Notifier   lanes with work, in this process
-//	Runner     serves notified lanes with the engine's RunLane
+//	Runner     serves notified lanes with the engine's RunAgent
 //	Secrets    values from variables, files and the other sources of a machine
 //
 // Instances, Definitions and Callbacks store services in the same database. A database with another

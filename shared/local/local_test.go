@@ -53,7 +53,7 @@ func TestLease(t *testing.T) {
 	if err != nil || second.Fence <= first.Fence {
 		t.Fatalf("after expiry: %v, fence %d after %d", err, second.Fence, first.Fence)
 	}
-	row := state.Row{ID: "std::Null[a,name=x]", Intent: state.Intent{Lane: "l", Body: []byte("{}")}}
+	row := state.Row{ID: "std::Null[a,name=x]", Intent: state.Intent{Agent: "l", Body: []byte("{}")}}
 	if _, err := a.Commit(ctx, "e",
 		state.Commit{Guard: state.Guard{Key: "l", Fence: first.Fence},
 			Rows: []state.Row{row}}); !fault.Is(err, fault.Fenced) {
@@ -62,7 +62,7 @@ func TestLease(t *testing.T) {
 	if err := a.Release(ctx, "e", first); err != nil {
 		t.Fatal(err)
 	}
-	if rows, _ := b.LaneRows(ctx, "e", "l", true); len(rows) != 0 {
+	if rows, _ := b.AgentRows(ctx, "e", "l", true); len(rows) != 0 {
 		t.Error("the refused commit left a row")
 	}
 	if _, err := b.Commit(ctx, "e",
@@ -172,7 +172,7 @@ func TestCommit(t *testing.T) {
 	h, g := openWithLane(t)
 	row := state.Row{
 		ID: `std::Null[a,name=x\,y]`,
-		Intent: state.Intent{Lane: "a", Version: 3, Hash: "h", Body: []byte(`{"a":1}`), Removing: true,
+		Intent: state.Intent{Agent: "a", Version: 3, Hash: "h", Body: []byte(`{"a":1}`), Removing: true,
 			Generation: 7, Priority: 2, Missing: []string{"m"}},
 		Outcome: state.Outcome{Ran: "r", NotBefore: now, Compliance: state.HasUpdate,
 			LastRun: state.RunFailed, Blocked: state.BlockedTemp, Deployed: "d", LastAt: now, LastAction: "act",
@@ -191,7 +191,7 @@ func TestCommit(t *testing.T) {
 	}
 	stale := row
 	stale.Rev, stale.Reason = 5, "stale"
-	fresh := state.Row{ID: "std::Null[a,name=z]", Intent: state.Intent{Lane: "a", Body: []byte("{}")}}
+	fresh := state.Row{ID: "std::Null[a,name=z]", Intent: state.Intent{Agent: "a", Body: []byte("{}")}}
 	out, err := h.Commit(ctx, "e",
 		state.Commit{Guard: g, Rows: []state.Row{stale, fresh},
 			Actions: []state.Action{{ID: "1", Resource: row.ID, Finished: now}},
@@ -202,7 +202,7 @@ func TestCommit(t *testing.T) {
 	if acts, _ := h.Actions(ctx, "e", state.ActionQuery{Resource: row.ID}); len(acts) != 1 {
 		t.Errorf("the action of a conflicting row: %v", acts)
 	}
-	if rows, _ := h.LaneRows(ctx, "e", "a", true); len(rows) != 2 {
+	if rows, _ := h.AgentRows(ctx, "e", "a", true); len(rows) != 2 {
 		t.Errorf("%d rows, want the fresh one beside the other", len(rows))
 	}
 	if err := h.Pause(ctx, "e", true, "a"); err != nil {

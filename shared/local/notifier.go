@@ -42,7 +42,7 @@ func (b *Notifier) Notify(_ context.Context, env string, notices []state.Notice)
 	defer b.mu.Unlock()
 	others := false
 	for _, r := range notices {
-		key := laneKey{env, r.Lane}
+		key := laneKey{env, r.Agent}
 		have := b.lanes[key]
 		if have == nil {
 			have = &unanswered{}

@@ -32,7 +32,7 @@ type searched struct {
 
 // recordOf returns the record of a row that is written with the revision rev.
 func recordOf(r *state.Row, rev int64) record {
-	out := record{id: string(r.ID), rev: rev, lane: r.Lane, ticket: r.Ticket(), timer: nanos(r.Timer()),
+	out := record{id: string(r.ID), rev: rev, lane: r.Agent, ticket: r.Ticket(), timer: nanos(r.Timer()),
 		checked: r.Checked, status: string(r.Status()), body: r.Body, bodySum: sumOf(r.Body),
 		searched: searched{compliance: string(r.Comparison()), lastRun: string(r.LastRun),
 			blocked: string(r.Block()), why: strings.ToLower(r.Why()), set: r.ResourceSet()}}
@@ -58,7 +58,7 @@ func (r *record) read(out *state.Row) error {
 	if err := cborform.Decode(r.state, out); err != nil {
 		return fault.Wrap(fault.Internal, "decode the record of "+r.id, err)
 	}
-	out.ID, out.Rev, out.Lane = resource.ID(r.id), r.rev, r.lane
+	out.ID, out.Rev, out.Agent = resource.ID(r.id), r.rev, r.lane
 	if len(r.body) > 0 && r.bodySum == sumOf(r.body) {
 		out.Body = r.body
 	}

@@ -36,7 +36,7 @@ func TestFlippedBits(t *testing.T) {
 	t.Parallel()
 	row := state.Row{
 		ID:      "t::T[a,name=x]",
-		Intent:  state.Intent{Lane: "a", Hash: "h", Body: []byte("{}")},
+		Intent:  state.Intent{Agent: "a", Hash: "h", Body: []byte("{}")},
 		Outcome: state.Outcome{Reason: "why"},
 	}
 	rec := recordOf(&row, 1)

@@ -49,8 +49,8 @@ func (h *Home) Rows(ctx context.Context, env string, ids []resource.ID) ([]state
 	return rowsOf(found)
 }
 
-// LaneRows implements state.State.
-func (h *Home) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
+// AgentRows implements state.State.
+func (h *Home) AgentRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
 	if all {
 		return h.rows(ctx, selectLane, env, lane)
 	}

@@ -58,7 +58,7 @@ func (w *world) step() {
 			continue
 		}
 		row.Gone = row.Rev > 0 && w.rnd.IntN(3) < 2-removes
-		row.Lane = fmt.Sprintf("a%d/%d", n%3, w.rnd.IntN(2))
+		row.Agent = fmt.Sprintf("a%d/%d", n%3, w.rnd.IntN(2))
 		row.Generation, row.Observed = int64(w.rnd.IntN(3)), int64(w.rnd.IntN(3))
 		row.Compliance = []state.Compliance{state.Compliant, state.HasUpdate}[w.rnd.IntN(2)]
 		row.Ran, row.NextAt = row.Hash, time.Time{}
@@ -167,9 +167,9 @@ func (w *world) lanes(all []state.Row) {
 	for _, lane := range []string{"a0", "a0/1", "a1", "a1/1", "a2", "a2/1"} {
 		for _, every := range []bool{true, false} {
 			want := slices.DeleteFunc(slices.Clone(all), func(r state.Row) bool {
-				return r.Lane != lane || !every && r.Ticket() == 0
+				return r.Agent != lane || !every && r.Ticket() == 0
 			})
-			got, err := w.h.LaneRows(context.Background(), "e", lane, every)
+			got, err := w.h.AgentRows(context.Background(), "e", lane, every)
 			slices.SortFunc(got, func(a, b state.Row) int { return cmp.Compare(a.ID, b.ID) })
 			w.same(err, got, want)
 		}
@@ -209,7 +209,7 @@ func TestChangedRows(t *testing.T) {
 			h, g := openWithLane(t)
 			row := state.Row{
 				ID:      "t::T[a,name=x]",
-				Intent:  state.Intent{Lane: "a", Generation: 7, Hash: "h", Body: []byte(`{"path":1}`)},
+				Intent:  state.Intent{Agent: "a", Generation: 7, Hash: "h", Body: []byte(`{"path":1}`)},
 				Outcome: state.Outcome{Reason: "it is broken", NextAt: time.Unix(9, 0).UTC()},
 			}
 			must(h.Commit(ctx, "e", state.Commit{Guard: g, Rows: []state.Row{row}}))(t)
@@ -252,7 +252,7 @@ func TestPlans(t *testing.T) {
 	for n := range 1000 {
 		c.Rows = append(c.Rows, state.Row{
 			ID:     resource.ID(fmt.Sprintf("t::T[a,name=%d]", n)),
-			Intent: state.Intent{Lane: "a", Generation: 1},
+			Intent: state.Intent{Agent: "a", Generation: 1},
 		})
 	}
 	must(h.Commit(t.Context(), "e", c))(t)

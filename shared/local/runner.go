@@ -56,14 +56,14 @@ type lanes struct {
 	ended chan struct{} // holds a value if a lane has ended since the last receive
 
 	mu    sync.Mutex
-	busy  map[string]bool           // served now
-	last  map[string]deploy.LaneRun // outcome of the last run of each lane
-	err   error                     // the first error of a lane
-	fixed int                       // resources that had drifted and were corrected
+	busy  map[string]bool            // served now
+	last  map[string]deploy.AgentRun // outcome of the last run of each lane
+	err   error                      // the first error of a lane
+	fixed int                        // resources that had drifted and were corrected
 }
 
 func (r *Runner) lanesOf(env string) *lanes {
-	return &lanes{r: r, env: env, busy: map[string]bool{}, last: map[string]deploy.LaneRun{},
+	return &lanes{r: r, env: env, busy: map[string]bool{}, last: map[string]deploy.AgentRun{},
 		ended: make(chan struct{}, 1)}
 }
 
@@ -90,7 +90,7 @@ func (l *lanes) start(ctx context.Context) (int, <-chan struct{}) {
 }
 
 func (l *lanes) run(ctx context.Context, lane string) {
-	out, err := l.r.Engine.RunLane(ctx, l.env, lane, l.r.Engine.Clock.Now().Add(never))
+	out, err := l.r.Engine.RunAgent(ctx, l.env, lane, l.r.Engine.Clock.Now().Add(never))
 	l.mu.Lock()
 	delete(l.busy, lane)
 	l.last[lane] = out
@@ -169,7 +169,7 @@ func (r *Runner) Drain(
 
 // notifyReady notifies the lanes in which a resource may start.
 func (r *Runner) notifyReady(ctx context.Context, env string) error {
-	lanes, err := r.Engine.WorkLanes(ctx, env)
+	lanes, err := r.Engine.AgentsWithWork(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (r *Runner) quiet(
 		_, err := r.Engine.Sweep(ctx, l.env)
 		return out, false, time.Millisecond, err
 	}
-	lanes, err := r.Engine.WorkLanes(ctx, l.env)
+	lanes, err := r.Engine.AgentsWithWork(ctx, l.env)
 	if err != nil {
 		return out, false, 0, err
 	}

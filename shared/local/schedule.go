@@ -34,26 +34,26 @@ func (h *Home) Schedule(ctx context.Context, env string, agents ...string) (stat
 }
 
 // tickets adds the scheduled resources of a range of lanes.
-func tickets(c *sqlite.Conn, env string, in laneRange, out *state.Schedule) error {
+func tickets(c *sqlite.Conn, env string, in agentRange, out *state.Schedule) error {
 	const sql = `SELECT id, lane, ticket FROM resources INDEXED BY resources_scheduled
 		WHERE env = +? AND lane >= +? AND lane < +? AND ticket <> 0`
 	return query(c, sql, func(s *sqlite.Stmt) error {
 		if lane := s.ColumnText(1); in.holds(lane) {
 			out.Tickets = append(out.Tickets,
-				state.Ticket{ID: resource.ID(s.ColumnText(0)), Lane: lane, N: s.ColumnInt64(2)})
+				state.Ticket{ID: resource.ID(s.ColumnText(0)), Agent: lane, N: s.ColumnInt64(2)})
 		}
 		return nil
 	}, env, in.from, in.to)
 }
 
-// laneRange is a range of lanes in the order of the database. If agents is not nil, the range holds
+// agentRange is a range of lanes in the order of the database. If agents is not nil, the range holds
 // only lanes of these agents.
-type laneRange struct {
+type agentRange struct {
 	from, to string // to is exclusive
 	agents   map[string]bool
 }
 
-func (l laneRange) holds(lane string) bool {
+func (l agentRange) holds(lane string) bool {
 	return l.agents == nil || l.agents[lane]
 }
 
@@ -62,20 +62,20 @@ func (l laneRange) holds(lane string) bool {
 const maxRanges = 100
 
 // rangesOf returns the ranges of the lanes of agents, or the range of all lanes if agents is empty.
-func rangesOf(agents []string) []laneRange {
+func rangesOf(agents []string) []agentRange {
 	if len(agents) == 0 {
-		return []laneRange{{to: "\xff"}}
+		return []agentRange{{to: "\xff"}}
 	}
 	set := make(map[string]bool, len(agents))
 	for _, a := range agents {
 		set[a] = true
 	}
 	if len(agents) > maxRanges {
-		return []laneRange{{to: "\xff", agents: set}}
+		return []agentRange{{to: "\xff", agents: set}}
 	}
-	out := make([]laneRange, 0, len(set))
+	out := make([]agentRange, 0, len(set))
 	for a := range set { // names contain no NUL
-		out = append(out, laneRange{from: a, to: a + "\x00"})
+		out = append(out, agentRange{from: a, to: a + "\x00"})
 	}
 	return out
 }
@@ -83,7 +83,7 @@ func rangesOf(agents []string) []laneRange {
 // unfinished fills in the lanes that have not finished the current check of everything, and the
 // resources that were checked in them.
 func unfinished(
-	c *sqlite.Conn, env string, epoch int64, ranges []laneRange, out *state.Schedule,
+	c *sqlite.Conn, env string, epoch int64, ranges []agentRange, out *state.Schedule,
 ) error {
 	out.Unfinished = map[string][]resource.ID{}
 	for _, r := range ranges {

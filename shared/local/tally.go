@@ -16,7 +16,7 @@ func (h *Home) Tally(ctx context.Context, env string) ([]state.Tally, error) {
 	return readList(ctx, h, "count resources",
 		"SELECT lane, type, status, n FROM counts WHERE env = ? AND n > 0",
 		func(s *sqlite.Stmt) (state.Tally, error) {
-			return state.Tally{Lane: s.ColumnText(0), Type: s.ColumnText(1),
+			return state.Tally{Agent: s.ColumnText(0), Type: s.ColumnText(1),
 				Status: state.Status(s.ColumnText(2)), Count: s.ColumnInt(3)}, nil
 		}, env)
 }

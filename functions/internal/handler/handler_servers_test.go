@@ -347,7 +347,7 @@ func TestFaultsNowAndThen(t *testing.T) {
 	s.export(m)
 	var notices []state.Notice // the first notice of an agent makes its queue
 	for i := range agents {
-		notices = append(notices, state.Notice{Lane: fmt.Sprintf("web%d", i)})
+		notices = append(notices, state.Notice{Agent: fmt.Sprintf("web%d", i)})
 	}
 	if err := s.admin.Notifier.Notify(t.Context(), "prod", notices); err != nil {
 		t.Fatal(err)
@@ -377,10 +377,10 @@ func TestRefused(t *testing.T) {
 	f := s.begin(nil)
 	s.drain(f, "web1")
 	var records []events.SQSMessage
-	for i, body := range []string{"no JSON", `{"v":1,"env":"f1/../default","lane":"../x"}`,
-		`{"v":1,"env":"prod","lane":"plan"}`, `{"v":1,"env":"other","lane":"web1"}`,
-		`{"v":1,"env":"prod","lane":"web1/7"}`, `{"v":1,"env":"prod","lane":"../x"}`,
-		`{"v":1,"env":"prod","lane":"web1","with":["web9"]}`} {
+	for i, body := range []string{"no JSON", `{"v":1,"env":"f1/../default","agent":"../x"}`,
+		`{"v":1,"env":"prod","agent":"plan"}`, `{"v":1,"env":"other","agent":"web1"}`,
+		`{"v":1,"env":"prod","agent":"web1/7"}`, `{"v":1,"env":"prod","agent":"../x"}`,
+		`{"v":1,"env":"prod","agent":"web1","with":["web9"]}`} {
 		records = append(records, events.SQSMessage{MessageId: strconv.Itoa(i), Body: body,
 			ReceiptHandle: strconv.Itoa(i)})
 	}
@@ -525,7 +525,7 @@ func victim(where string) int {
 	if err != nil {
 		return 3
 	}
-	if _, err = h.Engine.RunLane(context.Background(), "prod", "web1",
+	if _, err = h.Engine.RunAgent(context.Background(), "prod", "web1",
 		time.Now().Add(time.Hour)); err != nil {
 		return 4
 	}

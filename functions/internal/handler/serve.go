@@ -37,7 +37,7 @@ func (f *function) prepare() {
 	f.sets.Finder, f.sets.Log = h.OrderFinder(), f.Log
 	f.server = &worker.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock,
 		Operation: f.operation(), Log: f.Log, Leases: h.State.Leases, Ran: f.ran,
-		Exists:  (&worker.Index{State: h.State, Work: h.Engine.WorkLanes}).Exists,
+		Exists:  (&worker.Index{State: h.State, Work: h.Engine.AgentsWithWork}).Exists,
 		Refused: func() { f.Metrics.Add("MessagesRefused", emf.Count, 1) }}
 	f.service = api.New(api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Jobs: h.State,
 		ByRunner: h.Config.Packs.ByRunner, NotifyRunner: h.NotifyRunner})

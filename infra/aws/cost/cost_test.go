@@ -177,7 +177,7 @@ func (h *home) drain(agents int) int {
 			}
 			for _, lane := range heard {
 				notified = true
-				total += h.serve(lane.Env, lane.Lane)
+				total += h.serve(lane.Env, lane.Agent)
 			}
 			if err := l.Done(h.t.Context(), heard...); err != nil {
 				h.t.Fatal(err)
@@ -193,7 +193,7 @@ func (h *home) serve(env, lane string) (ran int) {
 	h.t.Helper()
 	for {
 		until := h.clock.Now().Add(cmp.Or(h.time, time.Minute))
-		out, err := h.engine.RunLane(h.t.Context(), env, lane, until)
+		out, err := h.engine.RunAgent(h.t.Context(), env, lane, until)
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -381,13 +381,13 @@ func TestProcessesShareTheWork(t *testing.T) {
 		engine := p.engine
 		wg.Go(func() {
 			for ran.Load() < n {
-				lanes, err := engine.WorkLanes(t.Context(), "prod")
+				lanes, err := engine.AgentsWithWork(t.Context(), "prod")
 				if err != nil && !fault.Is(err, fault.Unavailable) {
 					t.Error(err)
 					return
 				}
 				for _, lane := range lanes {
-					out, err := engine.RunLane(t.Context(), "prod", lane,
+					out, err := engine.RunAgent(t.Context(), "prod", lane,
 						time.Now().Add(time.Minute))
 					if err != nil && !fault.Is(err, fault.Unavailable) {
 						t.Error(err)

@@ -199,7 +199,7 @@ func (s *stack) restart() {
 	s.worked = &logs.Gatherer{Notifier: s.handler.Logs, Clock: platform.Clock{}, Log: s.config.Log}
 	s.server = &worker.Server{Engine: s.handler.Engine, Notifier: s.handler.Notifier,
 		Clock: platform.Clock{}, Operation: time.Second, Log: s.config.Log,
-		Exists: (&worker.Index{State: s.handler.State, Work: s.handler.Engine.WorkLanes}).Exists,
+		Exists: (&worker.Index{State: s.handler.State, Work: s.handler.Engine.AgentsWithWork}).Exists,
 		Ran: func(ctx context.Context, r worker.Run) { // as functions/handler does
 			if r.Out.Ran > 0 {
 				s.worked.Add(ctx, r.Env, r.Agent)

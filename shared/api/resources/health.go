@@ -115,12 +115,12 @@ func (s *Service) lastReached(
 	}
 	lane := ""
 	for _, t := range tally { // sorted by lane
-		agent := t.Lane
-		if _, asked := of.reached[agent]; !asked || t.Lane == lane {
+		agent := t.Agent
+		if _, asked := of.reached[agent]; !asked || t.Agent == lane {
 			continue
 		}
-		lane = t.Lane
-		rows, err := s.Env.Engine.State.LaneRows(ctx, env, lane, true)
+		lane = t.Agent
+		rows, err := s.Env.Engine.State.AgentRows(ctx, env, lane, true)
 		if err != nil {
 			return fault.Wrap(fault.Unknown, "read resources", err)
 		}
@@ -139,7 +139,7 @@ const maxStanding = 100
 // stand fills in how agents and types are doing.
 func (h *Health) stand(tally []state.Tally) {
 	h.Agents, h.MoreAgents = standings(tally, func(t *state.Tally) string {
-		return t.Lane
+		return t.Agent
 	})
 	h.Types, h.MoreTypes = standings(tally, func(t *state.Tally) string { return t.Type })
 }

@@ -20,7 +20,7 @@ func (s *Service) waitsFor(ctx context.Context, env string, row *state.Row,
 	if row.Ticket() == 0 && !running[row.ID] && !claimed.Interrupted[row.ID] {
 		return "", nil
 	}
-	agent := row.Lane
+	agent := row.Agent
 	if s.Env.Waits != nil {
 		if why := s.Env.Waits(env)[agent]; why != "" {
 			return fmt.Sprintf("agent %s is tried again: %s", agent, why), nil

@@ -72,7 +72,7 @@ func (s *store) readJSON(i item, v any) error {
 func (s *store) rowItem(env string, r *state.Row) item {
 	k := rowKey(env, r.ID)
 	w := &binform.Writer{}
-	w.Text(r.Lane)
+	w.Text(r.Agent)
 	if k.sort == string(r.ID) {
 		w.Text("")
 	} else {
@@ -96,7 +96,7 @@ func (s *store) row(i item) (*state.Row, error) {
 	}
 	d := &binform.Reader{B: raw}
 	r := &state.Row{}
-	r.Lane, r.ID, r.Body = d.Text(), resource.ID(d.Text()), d.Bytes()
+	r.Agent, r.ID, r.Body = d.Text(), resource.ID(d.Text()), d.Bytes()
 	if r.ID == "" {
 		r.ID = resource.ID(keyOf(i).sort)
 	}

@@ -31,7 +31,7 @@ func entriesOf(written []state.Row) map[string][]entry {
 	out := map[string][]entry{}
 	for i := range written {
 		if r := &written[i]; r.Ticket() != 0 || !r.Timer().IsZero() {
-			out[r.Lane] = append(out[r.Lane], entry{r.ID, r.Rev, r.Timer()})
+			out[r.Agent] = append(out[r.Agent], entry{r.ID, r.Rev, r.Timer()})
 		}
 	}
 	return out

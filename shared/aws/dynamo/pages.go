@@ -191,7 +191,7 @@ func (p *pager) row(r *state.Row, of *attached) {
 	}
 	items, bytes := of.size()
 	items, bytes = items+1, bytes+len(r.Body)+len(r.Waiting)+len(r.Notes)
-	agent := r.Lane
+	agent := r.Agent
 	if !p.agents[agent] {
 		items++ // of the index
 	}

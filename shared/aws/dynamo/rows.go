@@ -70,12 +70,12 @@ func (s *rows) ScanRows(
 	return s.decoded(list)
 }
 
-// LaneRows implements state.State.
-func (s *rows) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
+// AgentRows implements state.State.
+func (s *rows) AgentRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
 	if !all {
 		found, _, err := s.active(ctx, env, lane)
 		return slices.DeleteFunc(found, func(r state.Row) bool {
-			return r.Lane != lane || r.Ticket() == 0
+			return r.Agent != lane || r.Ticket() == 0
 		}), err
 	}
 	return s.laneRows(ctx, env, lane)
@@ -107,7 +107,7 @@ func (s *rows) laneRows(ctx context.Context, env, lane string) ([]state.Row, err
 			return nil, err
 		}
 		for i := range found {
-			if found[i].Lane == lane {
+			if found[i].Agent == lane {
 				out = append(out, found[i])
 			}
 		}

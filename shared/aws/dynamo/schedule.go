@@ -72,11 +72,11 @@ func (s *rows) scheduleUnder(
 	}
 	found, dead, err := s.active(ctx, h.env, agents...)
 	out.rows = slices.DeleteFunc(found,
-		func(r state.Row) bool { return !selects(r.Lane) || r.Ticket() == 0 })
+		func(r state.Row) bool { return !selects(r.Agent) || r.Ticket() == 0 })
 	out.Tickets = make([]state.Ticket, len(out.rows))
 	for i := range out.rows {
 		r := &out.rows[i]
-		out.Tickets[i] = state.Ticket{ID: r.ID, Lane: r.Lane, N: r.Ticket()}
+		out.Tickets[i] = state.Ticket{ID: r.ID, Agent: r.Agent, N: r.Ticket()}
 	}
 	return out, dead, err
 }
@@ -202,8 +202,8 @@ func (s *rows) Finished(
 	open := map[resource.ID]bool{}
 	for i := range found {
 		r := &found[i]
-		done := epoch == 0 || r.Checked >= epoch || waves[r.Lane] >= epoch ||
-			slices.Contains(checked[r.Lane], r.ID)
+		done := epoch == 0 || r.Checked >= epoch || waves[r.Agent] >= epoch ||
+			slices.Contains(checked[r.Agent], r.ID)
 		open[r.ID] = r.Ticket() != 0 || !done
 	}
 	var out []resource.ID
@@ -227,15 +227,15 @@ func (s *rows) Look(
 	return found, counts, err
 }
 
-// Lane implements state.Looker.
-func (s *rows) Lane(
+// AgentWork implements state.Looker.
+func (s *rows) AgentWork(
 	ctx context.Context, env, lane string, all func(state.Schedule, state.Env) bool,
-) (state.Lane, error) {
+) (state.AgentWork, error) {
 	got, err := s.schedule(ctx, env, []string{lane}, true)
 	if err != nil {
-		return state.Lane{}, err
+		return state.AgentWork{}, err
 	}
-	out := state.Lane{Schedule: got.Schedule, Agent: got.agents[lane]}
+	out := state.AgentWork{Schedule: got.Schedule, Agent: got.agents[lane]}
 	if out.Env, err = got.head.record(); err != nil {
 		return out, err
 	}
@@ -243,7 +243,7 @@ func (s *rows) Lane(
 		out.Rows, err = s.laneRows(ctx, env, lane)
 		return out, err
 	}
-	out.Rows = slices.DeleteFunc(got.rows, func(r state.Row) bool { return r.Lane != lane })
+	out.Rows = slices.DeleteFunc(got.rows, func(r state.Row) bool { return r.Agent != lane })
 	return out, nil
 }
 

@@ -30,9 +30,9 @@ func (t tally) add(c counter, n int) {
 
 // count adds n for a row.
 func (t tally) count(r *state.Row, n int) {
-	t.add(counter{r.Lane, r.ID.Type(), r.Status()}, n)
+	t.add(counter{r.Agent, r.ID.Type(), r.Status()}, n)
 	if r.Ticket() != 0 {
-		t.add(counter{lane: r.Lane}, n)
+		t.add(counter{lane: r.Agent}, n)
 	}
 }
 
@@ -180,7 +180,7 @@ func (s *rows) Tally(ctx context.Context, env string) ([]state.Tally, error) {
 	var out []state.Tally
 	for c, n := range all.sum {
 		if c.of != "" && n > 0 {
-			out = append(out, state.Tally{Lane: c.lane, Type: c.of, Status: c.status, Count: n})
+			out = append(out, state.Tally{Agent: c.lane, Type: c.of, Status: c.status, Count: n})
 		}
 	}
 	return out, nil

@@ -151,7 +151,7 @@ func (h *Home) Prepare(ctx context.Context, jobs []provision.Job, until time.Tim
 ) {
 	left, err = h.Provisioner.Prepare(ctx, jobs, until)
 	for env, agents := range provision.Late(jobs) {
-		lanes, failed := h.Engine.WorkLanes(ctx, env)
+		lanes, failed := h.Engine.AgentsWithWork(ctx, env)
 		lanes = slices.DeleteFunc(lanes, func(lane string) bool {
 			return !slices.Contains(agents, lane)
 		})

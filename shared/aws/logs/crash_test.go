@@ -61,7 +61,7 @@ func TestCrashAnywhere(t *testing.T) {
 					l := "a"
 					row := state.Row{
 						ID:     id("a", 0),
-						Intent: state.Intent{Lane: l, Version: 1, Hash: "h", Body: []byte("{}")},
+						Intent: state.Intent{Agent: l, Version: 1, Hash: "h", Body: []byte("{}")},
 						Outcome: state.Outcome{Compliance: state.Compliant, LastRun: state.RunSuccess,
 							Blocked: state.NotBlocked},
 					}
@@ -93,7 +93,7 @@ func TestCrashAnywhere(t *testing.T) {
 					want(t, w.process(), state.ActionQuery{Resource: id("a", 1)},
 						ofResource(newestFirst(actions), id("a", 1)),
 						reason+": of a resource, after another run")
-					if rows, err := w.process().State.LaneRows(t.Context(), env, l,
+					if rows, err := w.process().State.AgentRows(t.Context(), env, l,
 						true); err != nil || len(rows) != 1 {
 						t.Errorf("%s: %v: rows %+v", reason, err, rows)
 					}

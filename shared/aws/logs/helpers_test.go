@@ -84,7 +84,7 @@ func notice(lanes ...string) []events.SQSMessage {
 	var out []events.SQSMessage
 	for i, lane := range lanes {
 		out = append(out, events.SQSMessage{MessageId: fmt.Sprint(i),
-			Body: fmt.Sprintf(`{"v":1,"env":%q,"lane":%q}`, env, lane)})
+			Body: fmt.Sprintf(`{"v":1,"env":%q,"agent":%q}`, env, lane)})
 	}
 	return out
 }

@@ -61,7 +61,7 @@ func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.S
 		if byEnv[m.Env] == nil {
 			byEnv[m.Env] = map[string][]string{}
 		}
-		byEnv[m.Env][m.Lane] = append(byEnv[m.Env][m.Lane], messages[i].MessageId)
+		byEnv[m.Env][m.Agent] = append(byEnv[m.Env][m.Agent], messages[i].MessageId)
 	}
 	for _, env := range slices.Sorted(maps.Keys(byEnv)) {
 		for _, lane := range l.lanes(ctx, env, slices.Sorted(maps.Keys(byEnv[env]))) {

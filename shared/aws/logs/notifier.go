@@ -33,7 +33,7 @@ type Notifier struct {
 type Message struct {
 	Format int    `json:"v"`
 	Env    string `json:"env"`
-	Lane   string `json:"lane"`
+	Agent  string `json:"agent"`
 }
 
 const (
@@ -48,7 +48,7 @@ func (n *Notifier) Notify(ctx context.Context, env string, lanes ...string) erro
 		count := min(len(lanes), sendAtOnce)
 		in := &sqs.SendMessageBatchInput{QueueUrl: &n.URL}
 		for i, lane := range lanes[:count] {
-			body, err := json.Marshal(Message{Format: messageFormat, Env: env, Lane: lane})
+			body, err := json.Marshal(Message{Format: messageFormat, Env: env, Agent: lane})
 			if err != nil {
 				return fault.Wrap(fault.Internal, "encode message", err)
 			}
@@ -76,13 +76,13 @@ func Decode(body string) (Message, error) {
 	if err := json.Unmarshal([]byte(body), &m); err != nil {
 		return m, fault.Wrap(fault.Foreign, "read message", err)
 	}
-	if m.Format != messageFormat || m.Env == "" || m.Lane == "" {
+	if m.Format != messageFormat || m.Env == "" || m.Agent == "" {
 		return m, fault.New(fault.Foreign, "read message",
 			"it has format %d, this program knows %d", m.Format, messageFormat)
 	}
-	if !state.ValidEnvironment(m.Env) || !resource.ValidAgent(m.Lane) {
+	if !state.ValidEnvironment(m.Env) || !resource.ValidAgent(m.Agent) {
 		return m, fault.New(fault.Foreign, "read message",
-			"%.100q cannot name an environment, or %.100q a lane", m.Env, m.Lane)
+			"%.100q cannot name an environment, or %.100q a lane", m.Env, m.Agent)
 	}
 	return m, nil
 }

@@ -168,7 +168,7 @@ func TestForeignMessages(t *testing.T) {
 	w := newWorld(t, server.DynamoDB)
 	commits(t, w.process(), "a", (&maker{every: time.Second}).actions("a", 1, 1), 1)
 	batch := append(notice("a"), events.SQSMessage{MessageId: "x", Body: "{"},
-		events.SQSMessage{MessageId: "y", Body: `{"v":2,"env":"e","lane":"l"}`},
+		events.SQSMessage{MessageId: "y", Body: `{"v":2,"env":"e","agent":"l"}`},
 		events.SQSMessage{MessageId: "z"})
 	if failed := w.process().Take(t.Context(), batch); failed == nil || len(failed) > 0 {
 		t.Errorf("failed: %+v", failed)
@@ -181,7 +181,7 @@ func TestForeignMessages(t *testing.T) {
 		return awstest.None
 	}}
 	batch = append(notice("a", "b"),
-		events.SQSMessage{MessageId: "other", Body: `{"v":1,"env":"test","lane":"a"}`})
+		events.SQSMessage{MessageId: "other", Body: `{"v":1,"env":"test","agent":"a"}`})
 	got := w.process().Take(t.Context(), batch)
 	if diff := cmp.Diff([]events.SQSBatchItemFailure{{ItemIdentifier: "0"}, {ItemIdentifier: "1"}},
 		got); diff != "" {
@@ -251,7 +251,7 @@ func TestNotifier(t *testing.T) {
 			if err != nil || in.Env != env || len(*m.Body) > 60 {
 				t.Errorf("%v: %s", err, *m.Body)
 			}
-			got = append(got, in.Lane)
+			got = append(got, in.Agent)
 		}
 	}
 	slices.Sort(got)

@@ -55,7 +55,7 @@ func (p *agents) lives(ctx context.Context, env string) (map[string]*life, state
 		return nil, s, fault.Wrap(fault.Unknown, "read schedule", err)
 	}
 	for _, t := range s.Tickets {
-		of(t.Lane).work = true
+		of(t.Agent).work = true
 	}
 	for agent := range s.Unfinished {
 		of(agent).work = true

@@ -59,7 +59,7 @@ func (d *deferred) PutOff(env, agent string, notices []state.Notice) {
 		d.waiting[owner{env, agent}] = lanes
 	}
 	for _, r := range notices {
-		lanes[r.Lane] = true
+		lanes[r.Agent] = true
 	}
 }
 

@@ -236,7 +236,7 @@ func TestWorkThatEndsBeforeTheNextAgentIsMade(t *testing.T) {
 	if _, err := p.Prepare(ctx, jobs[:1], until); err != nil || len(provision.Late(jobs)) > 0 {
 		t.Fatal(err, provision.Late(jobs))
 	}
-	if _, err := engine.RunLane(ctx, "prod", "a", until); err != nil {
+	if _, err := engine.RunAgent(ctx, "prod", "a", until); err != nil {
 		t.Fatal(err)
 	}
 	p.Take() // the handler function, which ran it, makes no queue
@@ -246,7 +246,7 @@ func TestWorkThatEndsBeforeTheNextAgentIsMade(t *testing.T) {
 	if diff := cmp.Diff(map[string][]string{"prod": {"b", "c"}}, provision.Late(jobs)); diff != "" {
 		t.Errorf("late (-want +got):\n%s", diff)
 	}
-	lanes, err := engine.WorkLanes(ctx, "prod")
+	lanes, err := engine.AgentsWithWork(ctx, "prod")
 	if diff := cmp.Diff([]string{"b"}, lanes); diff != "" || err != nil {
 		t.Errorf("%v: what may start (-want +got):\n%s", err, diff)
 	}

@@ -61,7 +61,7 @@ func (s preparing) Commit(
 // wake puts off the agents that may be idle and for which rows schedule work.
 func (s preparing) wake(env string, rows []state.Row) {
 	for i := range rows {
-		if agent := rows[i].Lane; rows[i].Ticket() != 0 &&
+		if agent := rows[i].Agent; rows[i].Ticket() != 0 &&
 			s.p.mayBeIdle(owner{env, agent}) {
 			s.p.PutOff(env, agent, nil)
 		}

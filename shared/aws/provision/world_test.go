@@ -239,7 +239,7 @@ func (p *process) export(revision int, agents ...string) {
 func (p *process) serve() {
 	p.w.t.Helper()
 	for {
-		lanes, err := p.engine.WorkLanes(p.w.t.Context(), "prod")
+		lanes, err := p.engine.AgentsWithWork(p.w.t.Context(), "prod")
 		if err != nil {
 			p.w.t.Fatal(err)
 		}
@@ -247,7 +247,7 @@ func (p *process) serve() {
 			return
 		}
 		for _, lane := range lanes {
-			if _, err := p.engine.RunLane(p.w.t.Context(), "prod", lane,
+			if _, err := p.engine.RunAgent(p.w.t.Context(), "prod", lane,
 				p.w.clock().Now().Add(time.Minute)); err != nil {
 				p.w.t.Fatal(err)
 			}

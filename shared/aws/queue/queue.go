@@ -91,7 +91,7 @@ const (
 type Message struct {
 	Format int           `json:"v"`
 	Env    string        `json:"env"`
-	Lane   string        `json:"lane"`
+	Agent  string        `json:"agent"`
 	Done   []resource.ID `json:"done,omitempty"`
 	// With holds other agents that the receiver has to serve, too.
 	With []string `json:"with,omitempty"`
@@ -105,9 +105,9 @@ const format = 1
 // encode returns the message of a notice. If the hints would make it too long, encode omits them.
 // Without hints, the receiver checks all resources of the agent.
 func encode(env string, r state.Notice, with ...state.Notice) (string, error) {
-	m := Message{Format: format, Env: env, Lane: r.Lane, Done: r.Done}
+	m := Message{Format: format, Env: env, Agent: r.Agent, Done: r.Done}
 	for _, other := range with {
-		m.With = append(m.With, other.Lane)
+		m.With = append(m.With, other.Agent)
 	}
 	n := 0
 	for _, id := range r.Done {
@@ -131,14 +131,14 @@ func Decode(body string) (Message, error) {
 	if err := json.Unmarshal([]byte(body), &m); err != nil {
 		return m, fault.Wrap(fault.Foreign, "read notice", err)
 	}
-	if m.Format != format || m.Lane == "" {
+	if m.Format != format || m.Agent == "" {
 		return m, fault.New(fault.Foreign, "read notice", "it has format %d, this program knows %d",
 			m.Format, format)
 	}
 	if !state.ValidEnvironment(m.Env) {
 		return m, fault.New(fault.Foreign, "read notice", "%.100q cannot name an environment", m.Env)
 	}
-	for _, agent := range append([]string{m.Lane}, m.With...) {
+	for _, agent := range append([]string{m.Agent}, m.With...) {
 		if !resource.ValidAgent(agent) {
 			return m, fault.New(fault.Foreign, "read notice", "%.100q cannot name an agent", agent)
 		}
@@ -152,7 +152,7 @@ func (n *Notifier) Notify(ctx context.Context, env string, notices []state.Notic
 	notices = n.notifyTogether(ctx, env, notices)
 	byAgent := map[string][]state.Notice{}
 	for _, r := range notices {
-		agent := r.Lane
+		agent := r.Agent
 		byAgent[agent] = append(byAgent[agent], r)
 	}
 	agents := slices.Sorted(maps.Keys(byAgent))
@@ -175,7 +175,7 @@ func (n *Notifier) notifyAgent(
 		}
 		entries = append(entries,
 			types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: &body,
-				MessageGroupId:         aws.String(group(env, r.Lane)),
+				MessageGroupId:         aws.String(group(env, r.Agent)),
 				MessageDeduplicationId: aws.String(n.dispatch())})
 	}
 	for part := range slices.Chunk(entries, batchSize) {
@@ -194,7 +194,7 @@ func (n *Notifier) notifyAgent(
 // NotifyRunner notifies the runner of an agent of a part of a job. Such messages have message
 // groups of their own, so that they do not wait for the work of the agent.
 func (n *Notifier) NotifyRunner(ctx context.Context, env, agent, part string) error {
-	body, err := json.Marshal(Message{Format: format, Env: env, Lane: agent, Job: part})
+	body, err := json.Marshal(Message{Format: format, Env: env, Agent: agent, Job: part})
 	if err != nil {
 		return fault.Wrap(fault.Internal, "encode notice", err)
 	}

@@ -81,7 +81,7 @@ func (*fake) Notified(context.Context, string, string) error { return nil }
 func notices(n int) []state.Notice {
 	out := make([]state.Notice, n)
 	for i := range out {
-		out[i].Lane = fmt.Sprintf("a/%d", i)
+		out[i].Agent = fmt.Sprintf("a/%d", i)
 	}
 	return out
 }
@@ -163,7 +163,7 @@ func TestEveryDispatchIsNew(t *testing.T) {
 	if len(ids) != 15 || len(groups) != 5 {
 		t.Errorf("%d ids and %d groups of 15 messages in 5 lanes", len(ids), len(groups))
 	}
-	long := state.Notice{Lane: "ünicode agent/" + strings.Repeat("0", 200),
+	long := state.Notice{Agent: "ünicode agent/" + strings.Repeat("0", 200),
 		Done: []resource.ID{"x"}}
 	if err := queue.NewNotifier(f, f).Notify(t.Context(), "e", []state.Notice{long}); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestPartsAreDeliveredApart(t *testing.T) {
 	f := &fake{}
 	b := queue.NewNotifier(f, f)
 	for _, err := range []error{
-		b.Notify(t.Context(), "e", []state.Notice{{Lane: "a", Done: []resource.ID{"x"}}}),
+		b.Notify(t.Context(), "e", []state.Notice{{Agent: "a", Done: []resource.ID{"x"}}}),
 		b.NotifyRunner(t.Context(), "e", "a", "1/a"), b.NotifyRunner(t.Context(), "e", "a", "1/a"),
 		b.NotifyRunner(t.Context(), "e", "a", "2/a"),
 	} {
@@ -201,17 +201,17 @@ func TestPartsAreDeliveredApart(t *testing.T) {
 	deliveries := queue.Merge(messages)
 	if len(groups) != 3 || len(deliveries) != 3 || deliveries[0].Job != "" ||
 		len(deliveries[0].Done) != 1 ||
-		deliveries[1].Job != "1/a" || deliveries[2].Job != "2/a" || deliveries[2].Lane != "a" {
+		deliveries[1].Job != "1/a" || deliveries[2].Job != "2/a" || deliveries[2].Agent != "a" {
 		t.Errorf("%v: %+v", groups, deliveries)
 	}
 }
 
 func TestForeignMessagesNotifyNobody(t *testing.T) {
 	t.Parallel()
-	for _, body := range []string{"", "x", "{}", `{"v":2,"env":"e","lane":"a"}`,
-		`{"v":1,"env":"e"}`, `{"v":1,"lane":"a"}`, `{"v":1,"env":"f1/../default","lane":"a"}`,
-		`{"v":1,"env":"e","lane":"a\n"}`, `{"v":1,"env":"e","lane":"\u0000plan"}`,
-		`{"v":1,"env":"e","lane":"a","with":["b",""]}`} {
+	for _, body := range []string{"", "x", "{}", `{"v":2,"env":"e","agent":"a"}`,
+		`{"v":1,"env":"e"}`, `{"v":1,"agent":"a"}`, `{"v":1,"env":"f1/../default","agent":"a"}`,
+		`{"v":1,"env":"e","agent":"a\n"}`, `{"v":1,"env":"e","agent":"\u0000plan"}`,
+		`{"v":1,"env":"e","agent":"a","with":["b",""]}`} {
 		if _, err := queue.Decode(body); !fault.Is(err, fault.Foreign) {
 			t.Errorf("%q: %v", body, err)
 		}
@@ -279,7 +279,7 @@ func TestLaterIsDeliveredAgain(t *testing.T) {
 		deliveries, err := l.Receive(t.Context(), 0)
 		var lanes []string
 		for _, h := range deliveries {
-			lanes = append(lanes, h.Lane)
+			lanes = append(lanes, h.Agent)
 		}
 		if err != nil || strings.Join(lanes, " ") != strings.Join(want, " ") {
 			t.Fatalf("%v: heard %v, want %v", err, lanes, want)

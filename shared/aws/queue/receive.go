@@ -41,7 +41,7 @@ type Listener struct {
 
 // Delivery holds one or more notices of one agent.
 type Delivery struct {
-	Env, Lane string
+	Env, Agent string
 	// Done holds ids of resources that may have finished on other agents. If it is empty, all
 	// resources of the agent have to be checked.
 	Done []resource.ID
@@ -96,7 +96,7 @@ func (l *Listener) Receive(ctx context.Context, wait time.Duration) ([]Delivery,
 	deliveries := Merge(messages)
 	for i := range deliveries {
 		for j, m := range messages {
-			if m.Env == deliveries[i].Env && m.Lane == deliveries[i].Lane &&
+			if m.Env == deliveries[i].Env && m.Agent == deliveries[i].Agent &&
 				m.Job == deliveries[i].Job {
 				deliveries[i].Receipts = append(deliveries[i].Receipts, receipts[j])
 				deliveries[i].Receives = max(deliveries[i].Receives, receives[j])
@@ -116,19 +116,19 @@ func Merge(messages []Message) []Delivery {
 	var out []Delivery
 	at, all := map[subject]int{}, map[subject]bool{}
 	for _, m := range messages {
-		key := subject{m.Env, m.Lane, m.Job}
+		key := subject{m.Env, m.Agent, m.Job}
 		i, ok := at[key]
 		if !ok {
 			i = len(out)
 			at[key] = i
-			out = append(out, Delivery{Env: m.Env, Lane: m.Lane, Job: m.Job})
+			out = append(out, Delivery{Env: m.Env, Agent: m.Agent, Job: m.Job})
 		}
 		all[key] = all[key] || len(m.Done) == 0
 		out[i].Done = append(out[i].Done, m.Done...)
 		out[i].With = append(out[i].With, m.With...)
 	}
 	for i := range out {
-		if all[subject{out[i].Env, out[i].Lane, out[i].Job}] {
+		if all[subject{out[i].Env, out[i].Agent, out[i].Job}] {
 			out[i].Done = nil
 		}
 	}

@@ -56,9 +56,9 @@ func (e *consumer) listen(ctx context.Context, env, agent string, wait time.Dura
 		}
 		wait = 0
 		for _, h := range deliveries {
-			key := [2]string{h.Env, h.Lane}
+			key := [2]string{h.Env, h.Agent}
 			e.deliveries[key] = append(e.deliveries[key],
-				queue.Message{Env: h.Env, Lane: h.Lane, Done: h.Done})
+				queue.Message{Env: h.Env, Agent: h.Agent, Done: h.Done})
 		}
 		if err := l.Done(ctx, deliveries...); err != nil {
 			e.t.Fatal(err)

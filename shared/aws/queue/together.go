@@ -24,9 +24,9 @@ const (
 
 // Each splits a message into one message for each agent.
 func (m Message) Each() []Message {
-	out := []Message{{Format: m.Format, Env: m.Env, Lane: m.Lane, Done: m.Done, Job: m.Job}}
+	out := []Message{{Format: m.Format, Env: m.Env, Agent: m.Agent, Done: m.Done, Job: m.Job}}
 	for _, agent := range m.With {
-		out = append(out, Message{Format: m.Format, Env: m.Env, Lane: agent})
+		out = append(out, Message{Format: m.Format, Env: m.Env, Agent: agent})
 	}
 	return out
 }
@@ -68,7 +68,7 @@ func (n *Notifier) groups(
 	var agents []string
 	for _, r := range notices {
 		if small(r) {
-			agents = append(agents, r.Lane)
+			agents = append(agents, r.Agent)
 		}
 	}
 	if len(agents) < worthIt {
@@ -81,7 +81,7 @@ func (n *Notifier) groups(
 	var group []state.Notice
 	size := 0
 	for _, r := range notices {
-		if _, shares := may[r.Lane]; !shares || !small(r) {
+		if _, shares := may[r.Agent]; !shares || !small(r) {
 			alone = append(alone, r)
 			continue
 		}
@@ -97,7 +97,7 @@ func (n *Notifier) groups(
 		// The mapping of an agent that was idle for long may be disabled, and not every process may
 		// enable it. So the agent that was served last is first, and its queue gets the message.
 		slices.SortStableFunc(g, func(a, n state.Notice) int {
-			return may[n.Lane].Compare(may[a.Lane])
+			return may[n.Agent].Compare(may[a.Agent])
 		})
 	}
 	return groups, alone
@@ -113,7 +113,7 @@ func (n *Notifier) notifyGroup(ctx context.Context, env string, notices []state.
 	if err != nil {
 		return err
 	}
-	first := notices[0].Lane
+	first := notices[0].Agent
 	entry := types.SendMessageBatchRequestEntry{Id: aws.String("0"), MessageBody: &body,
 		MessageGroupId:         aws.String(group(env, first)),
 		MessageDeduplicationId: aws.String(n.dispatch())}
@@ -122,7 +122,7 @@ func (n *Notifier) notifyGroup(ctx context.Context, env string, notices []state.
 		return err
 	}
 	for _, r := range notices {
-		if err := n.queues.Notified(ctx, env, r.Lane); err != nil {
+		if err := n.queues.Notified(ctx, env, r.Agent); err != nil {
 			return fault.Wrap(fault.Unknown, "wake agent", err)
 		}
 	}

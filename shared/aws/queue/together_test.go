@@ -38,7 +38,7 @@ func TestTogether(t *testing.T) {
 	t.Parallel()
 	notice := func(size, agents int) (out []state.Notice) {
 		for i := range agents {
-			out = append(out, state.Notice{Lane: fmt.Sprintf("a%03d", i), Size: size})
+			out = append(out, state.Notice{Agent: fmt.Sprintf("a%03d", i), Size: size})
 		}
 		return out
 	}
@@ -71,8 +71,8 @@ func TestTogether(t *testing.T) {
 			}, nil, 3},
 		{"hints stay with their lane", hinted, all, nil, 20},
 		{"several lanes of an agent are its own",
-			[]state.Notice{{Lane: "a", Size: 1}, {Lane: "a/1", Size: 1}, {Lane: "b", Size: 1},
-				{Lane: "b/1", Size: 1}}, all, nil, 4},
+			[]state.Notice{{Agent: "a", Size: 1}, {Agent: "a/1", Size: 1}, {Agent: "b", Size: 1},
+				{Agent: "b/1", Size: 1}}, all, nil, 4},
 		{"agents that functions do not reach have their own", notice(1, 20),
 			func(_ context.Context, _ string, lanes []string) (map[string]time.Time, error) {
 				out, err := all(t.Context(), "", lanes)
@@ -106,17 +106,17 @@ func TestTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, one := range message.Each() {
-				got = append(got, one.Lane)
-				if c.messages < len(c.notices) && one.Lane > message.Lane {
-					t.Errorf("%s: %s carries %s, which was served later", c.reason, message.Lane,
-						one.Lane)
+				got = append(got, one.Agent)
+				if c.messages < len(c.notices) && one.Agent > message.Agent {
+					t.Errorf("%s: %s carries %s, which was served later", c.reason, message.Agent,
+						one.Agent)
 				}
 			}
 		}
 		agents := map[string]bool{}
 		for _, r := range c.notices {
-			want = append(want, r.Lane)
-			agents[r.Lane] = true
+			want = append(want, r.Agent)
+			agents[r.Agent] = true
 		}
 		slices.Sort(got)
 		slices.Sort(want)

@@ -32,7 +32,7 @@ func (n *Notifier) Notify(ctx context.Context, env string, notices []state.Notic
 	}
 	var may []state.Notice
 	for _, r := range notices {
-		if !agents[r.Lane].Paused {
+		if !agents[r.Agent].Paused {
 			may = append(may, r)
 		}
 	}

@@ -15,7 +15,7 @@ type notified []string
 
 func (r *notified) Notify(_ context.Context, _ string, notices []state.Notice) error {
 	for _, x := range notices {
-		*r = append(*r, x.Lane)
+		*r = append(*r, x.Agent)
 	}
 	return nil
 }
@@ -23,7 +23,7 @@ func (r *notified) Notify(_ context.Context, _ string, notices []state.Notice) e
 func TestNotifier(t *testing.T) {
 	t.Parallel()
 	agents := map[string]state.Agent{"a": {}, "b": {Paused: true}}
-	notices := []state.Notice{{Lane: "a"}, {Lane: "b"}, {Lane: "unknown/3"}}
+	notices := []state.Notice{{Agent: "a"}, {Agent: "b"}, {Agent: "unknown/3"}}
 	for _, c := range []struct {
 		reason string
 		env    state.Env

@@ -71,7 +71,7 @@ func serve(t *testing.T, h *home.Home, env string) int {
 		t.Fatal(err)
 	}
 	for _, x := range deliveries {
-		if _, err := h.Engine.RunLane(t.Context(), x.Env, x.Lane,
+		if _, err := h.Engine.RunAgent(t.Context(), x.Env, x.Agent,
 			time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}

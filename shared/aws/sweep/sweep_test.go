@@ -78,7 +78,7 @@ func (b *book) Outbox(context.Context, string, int) ([]state.Outbox, error) {
 }
 
 func (b *book) Schedule(context.Context, string, ...string) (state.Schedule, error) {
-	return state.Schedule{Tickets: []state.Ticket{{ID: "std::Null[a,name=x]", Lane: "a", N: 1}}},
+	return state.Schedule{Tickets: []state.Ticket{{ID: "std::Null[a,name=x]", Agent: "a", N: 1}}},
 		nil
 }
 

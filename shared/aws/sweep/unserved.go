@@ -43,7 +43,7 @@ func (d *Dates) Unserved(
 	}
 	work := map[string]bool{}
 	for _, t := range s.Tickets {
-		work[t.Lane] = true
+		work[t.Agent] = true
 	}
 	for lane := range s.Unfinished {
 		work[lane] = true

@@ -45,7 +45,7 @@ func TestUnserved(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	ticket := func(lane string) state.Ticket {
-		return state.Ticket{ID: resource.ID("std::Null[" + lane + "]"), Lane: lane, N: 1}
+		return state.Ticket{ID: resource.ID("std::Null[" + lane + "]"), Agent: lane, N: 1}
 	}
 	agents := map[string]state.Agent{"a": {Agent: resource.Agent{Name: "a", Transport: "local"}},
 		"b": {Agent: resource.Agent{Name: "b"}, Paused: true}}
@@ -114,7 +114,7 @@ func TestDatesAreRemembered(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	stuck := standing{
 		schedule: state.Schedule{Tickets: []state.Ticket{
-			{ID: "std::Null[a/0]", Lane: "a", N: 1}, {ID: "std::Null[b/0]", Lane: "b", N: 2}}},
+			{ID: "std::Null[a/0]", Agent: "a", N: 1}, {ID: "std::Null[b/0]", Agent: "b", N: 2}}},
 		leases: []state.Lease{{Key: "a", Until: now.Add(-9 * time.Hour)}},
 		env:    state.Env{Released: 20},
 	}

@@ -176,12 +176,12 @@ func (d *dispatcher) work() {
 // send sends a notice of the agent to the queue.
 func (d *dispatcher) send(done []resource.ID) error {
 	return d.s.Notifier.out.Notify(context.WithoutCancel(d.ctx), d.place.env,
-		[]state.Notice{{Lane: d.place.agent, Done: done}})
+		[]state.Notice{{Agent: d.place.agent, Done: done}})
 }
 
 // goesOn sends the result of a run to its waiters, and reports whether the agent runs again. If held
 // is not zero, another process may serve the agent until that time.
-func (d *dispatcher) goesOn(out deploy.LaneRun, held time.Time, err error) bool {
+func (d *dispatcher) goesOn(out deploy.AgentRun, held time.Time, err error) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.elsewhere = out.Busy
@@ -223,7 +223,7 @@ func (d *dispatcher) goesOn(out deploy.LaneRun, held time.Time, err error) bool 
 }
 
 // waitOf returns how long to wait for the rows in progress; 0: they are left to the sweep.
-func (d *dispatcher) waitOf(out deploy.LaneRun) time.Duration {
+func (d *dispatcher) waitOf(out deploy.AgentRun) time.Duration {
 	if out.Next.IsZero() || out.Paused {
 		return 0
 	}

@@ -74,8 +74,8 @@ func TestIndex(t *testing.T) {
 // exist, that they are not delivered again, and that each is counted and logged.
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	e := &engine{do: func(string, int, time.Time) (deploy.LaneRun, error) {
-		return deploy.LaneRun{}, nil
+	e := &engine{do: func(string, int, time.Time) (deploy.AgentRun, error) {
+		return deploy.AgentRun{}, nil
 	}}
 	s := newServer(e, &far{})
 	var log bytes.Buffer
@@ -89,7 +89,7 @@ func TestRefused(t *testing.T) {
 		return env == "prod" && agent == "a", nil
 	}
 	batch := []worker.Message{message("1", "a"), message("2", "a/9"), message("3", "c"),
-		{ID: "4", Body: `{"v":1,"env":"f1/../default","lane":"../x"}`}, {ID: "5", Body: "x"}}
+		{ID: "4", Body: `{"v":1,"env":"f1/../default","agent":"../x"}`}, {ID: "5", Body: "x"}}
 	again := s.Serve(t.Context(), batch, nil, time.Now().Add(time.Minute))
 	if diff := cmp.Diff(map[string]int{"a": 1, "c": 1}, e.runs); diff != "" || len(again) > 0 ||
 		refused != 3 || strings.Count(log.String(), "refused") != 3 {
@@ -117,11 +117,11 @@ func TestNoticesAreSentAgain(t *testing.T) {
 				f := &flaky{fails: c.fails}
 				s := newServer(nil, &far{})
 				s.Notifier = worker.NewNotifier(f)
-				s.Engine = &engine{do: func(lane string, _ int, _ time.Time) (deploy.LaneRun, error) {
+				s.Engine = &engine{do: func(lane string, _ int, _ time.Time) (deploy.AgentRun, error) {
 					if lane == "a" {
-						_ = s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "b"}})
+						_ = s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Agent: "b"}})
 					}
-					return deploy.LaneRun{}, nil
+					return deploy.AgentRun{}, nil
 				}}
 				serve := func(lane string) {
 					s.Serve(t.Context(), []worker.Message{message("1", lane)}, nil,

@@ -40,7 +40,7 @@ func NewNotifier(out state.Notifier) *Notifier {
 func (n *Notifier) Notify(ctx context.Context, env string, notices []state.Notice) error {
 	var remote []state.Notice
 	for _, r := range notices {
-		if d := n.dispatcher(env, r.Lane); d == nil || !d.accept(r.Done) {
+		if d := n.dispatcher(env, r.Agent); d == nil || !d.accept(r.Done) {
 			remote = append(remote, r)
 		}
 	}
@@ -74,7 +74,7 @@ func (n *Notifier) keep(env string, notices []state.Notice) {
 	}
 	for _, r := range notices {
 		if len(n.unsent[env]) < maxUnsent {
-			n.unsent[env][r.Lane] = true
+			n.unsent[env][r.Agent] = true
 		}
 	}
 }

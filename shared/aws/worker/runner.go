@@ -155,9 +155,9 @@ func (r *Runner) begin(ctx context.Context, d *dispatcher) {
 // answer serves the agent for a delivery. During the run it keeps the messages hidden from other
 // receivers.
 func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h queue.Delivery) {
-	if h.Env != r.Env || h.Lane != r.Agent {
+	if h.Env != r.Env || h.Agent != r.Agent {
 		r.Server.Log.WarnContext(ctx, "a message of another agent is dropped", "environment", h.Env,
-			"lane", h.Lane)
+			"lane", h.Agent)
 		r.warn(ctx, q.Done(context.WithoutCancel(ctx), h))
 		return
 	}
@@ -166,7 +166,7 @@ func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h
 		return
 	}
 	r.passOn(ctx, h)
-	if err := r.Server.missing(ctx, h.Env, h.Lane); err != nil {
+	if err := r.Server.missing(ctx, h.Env, h.Agent); err != nil {
 		r.Server.refuse(ctx, r.Agent, err)
 		r.warn(ctx, q.Done(context.WithoutCancel(ctx), h))
 		return

@@ -63,7 +63,7 @@ func runner(h *home.Home, log *slog.Logger) *worker.Runner {
 		},
 		Work: func(ctx context.Context) ([]string,
 			error) {
-			return h.Engine.WorkLanes(ctx, "prod")
+			return h.Engine.AgentsWithWork(ctx, "prod")
 		}}
 }
 

@@ -54,11 +54,11 @@ func (m *mailbox) DeleteMessageBatch(
 func TestRunnerPassesOn(t *testing.T) {
 	t.Parallel()
 	box := &mailbox{emptied: make(chan struct{}),
-		body: `{"v":1,"env":"prod","lane":"a","with":["b","c"]}`}
+		body: `{"v":1,"env":"prod","agent":"a","with":["b","c"]}`}
 	f, ran := &far{}, make(chan string, 9)
-	s := newServer(&engine{do: func(lane string, _ int, _ time.Time) (deploy.LaneRun, error) {
+	s := newServer(&engine{do: func(lane string, _ int, _ time.Time) (deploy.AgentRun, error) {
 		ran <- lane
-		return deploy.LaneRun{}, nil
+		return deploy.AgentRun{}, nil
 	}}, f)
 	s.Log = slog.New(slog.DiscardHandler)
 	r := &worker.Runner{Server: s, Env: "prod", Agent: "a",

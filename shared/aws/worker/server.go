@@ -20,7 +20,7 @@ import (
 
 // Engine serves one agent. *deploy.Engine implements it.
 type Engine interface {
-	RunLane(ctx context.Context, env, lane string, until time.Time) (deploy.LaneRun, error)
+	RunAgent(ctx context.Context, env, lane string, until time.Time) (deploy.AgentRun, error)
 }
 
 // Server serves agents. Any number of goroutines may use it.
@@ -49,7 +49,7 @@ type Server struct {
 // Run is one run of an agent.
 type Run struct {
 	Env, Agent string
-	Out        deploy.LaneRun
+	Out        deploy.AgentRun
 	Err        error
 	Took       time.Duration
 }
@@ -182,7 +182,7 @@ func (s *Server) read(ctx context.Context, batch []Message) []*agentWork {
 			if one.Job != "" { // functions serve this agent now, and need no notice of a job's part
 				continue
 			}
-			if err := s.missing(ctx, one.Env, one.Lane); err != nil {
+			if err := s.missing(ctx, one.Env, one.Agent); err != nil {
 				s.refuse(ctx, m.ID, err)
 				continue
 			}
@@ -191,9 +191,9 @@ func (s *Server) read(ctx context.Context, batch []Message) []*agentWork {
 	}
 	var out []*agentWork
 	for _, h := range queue.Merge(decoded) {
-		w := &agentWork{place: place{h.Env, h.Lane}, done: h.Done}
+		w := &agentWork{place: place{h.Env, h.Agent}, done: h.Done}
 		for i, m := range decoded {
-			if m.Env == h.Env && m.Lane == h.Lane {
+			if m.Env == h.Env && m.Agent == h.Agent {
 				w.messages = append(w.messages, of[i])
 			}
 		}
@@ -240,10 +240,10 @@ func (s *Server) Until(deadline time.Time) time.Time {
 // only if the lease ends before the last try.
 func (s *Server) run(
 	ctx context.Context, p place, until time.Time, asked, again bool,
-) (out deploy.LaneRun, held time.Time, err error) {
+) (out deploy.AgentRun, held time.Time, err error) {
 	for pause := busyFirst; ; pause *= 2 {
 		began := s.Clock.Now()
-		out, err = s.Engine.RunLane(ctx, p.env, p.agent, until)
+		out, err = s.Engine.RunAgent(ctx, p.env, p.agent, until)
 		now := s.Clock.Now()
 		if s.Ran != nil {
 			s.Ran(ctx, Run{Env: p.env, Agent: p.agent, Out: out, Err: err, Took: now.Sub(began)})

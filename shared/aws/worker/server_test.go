@@ -27,13 +27,13 @@ import (
 type engine struct {
 	mu   sync.Mutex
 	runs map[string]int
-	do   func(lane string, n int, until time.Time) (deploy.LaneRun, error)
+	do   func(lane string, n int, until time.Time) (deploy.AgentRun, error)
 }
 
-// RunLane implements worker.Engine.
-func (e *engine) RunLane(
+// RunAgent implements worker.Engine.
+func (e *engine) RunAgent(
 	_ context.Context, _, lane string, until time.Time,
-) (deploy.LaneRun, error) {
+) (deploy.AgentRun, error) {
 	e.mu.Lock()
 	if e.runs == nil {
 		e.runs = map[string]int{}
@@ -56,7 +56,7 @@ func (f *far) Notify(_ context.Context, _ string, notices []state.Notice) error 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range notices {
-		f.notices = append(f.notices, r.Lane)
+		f.notices = append(f.notices, r.Agent)
 	}
 	return f.err
 }
@@ -73,7 +73,7 @@ func newServer(e *engine, f *far) *worker.Server {
 }
 
 func message(id, lane string, done ...resource.ID) worker.Message {
-	body, _ := json.Marshal(queue.Message{Format: 1, Env: "prod", Lane: lane, Done: done})
+	body, _ := json.Marshal(queue.Message{Format: 1, Env: "prod", Agent: lane, Done: done})
 	return worker.Message{ID: id, Body: string(body), Receives: 1}
 }
 
@@ -84,7 +84,7 @@ func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
 		reason   string
 		batch    []worker.Message
-		do       func(lane string, n int) (deploy.LaneRun, error)
+		do       func(lane string, n int) (deploy.AgentRun, error)
 		notice   error
 		again    []string
 		runs     map[string]int
@@ -93,59 +93,59 @@ func TestAnswers(t *testing.T) {
 		{"nothing at all is a list, not null", nil, nil, nil, []string{}, nil, nil},
 		{"messages of one agent are one piece of work",
 			[]worker.Message{message("1", "a"), message("2", "a", "std::Null[a,name=x]")},
-			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Ran: 1}, nil }, nil,
+			func(string, int) (deploy.AgentRun, error) { return deploy.AgentRun{Ran: 1}, nil }, nil,
 			[]string{}, map[string]int{"a": 1}, nil},
 		{"a fault returns all messages of its agent and of no other",
 			[]worker.Message{message("1", "a"), message("2", "b"), message("3", "a")},
-			func(lane string, _ int) (deploy.LaneRun, error) {
+			func(lane string, _ int) (deploy.AgentRun, error) {
 				if lane == "a" {
-					return deploy.LaneRun{}, errStore
+					return deploy.AgentRun{}, errStore
 				}
-				return deploy.LaneRun{}, nil
+				return deploy.AgentRun{}, nil
 			}, nil, []string{"1", "3"}, map[string]int{"a": 1, "b": 1}, nil},
 		{"what cannot be read is dropped: it can notify nobody",
 			[]worker.Message{{ID: "1", Body: "{"},
-				{ID: "2", Body: `{"v":99,"env":"prod","lane":"a"}`}}, nil, nil,
+				{ID: "2", Body: `{"v":99,"env":"prod","agent":"a"}`}}, nil, nil,
 			[]string{}, nil, nil},
 		{"time ran out: the agent notifies itself", []worker.Message{message("1", "a")},
-			func(string, int) (deploy.LaneRun, error) {
-				return deploy.LaneRun{Ran: 7, More: true},
+			func(string, int) (deploy.AgentRun, error) {
+				return deploy.AgentRun{Ran: 7, More: true},
 					nil
 			}, nil, []string{}, map[string]int{"a": 1}, []string{"a"}},
 		{"time ran out and nothing was done: the sweep notifies, not the agent",
 			[]worker.Message{message("1", "a")},
-			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{More: true}, nil },
+			func(string, int) (deploy.AgentRun, error) { return deploy.AgentRun{More: true}, nil },
 			nil, []string{}, map[string]int{"a": 1}, nil},
 		{"a notice that cannot be sent returns the message", []worker.Message{message("1", "a")},
-			func(string, int) (deploy.LaneRun, error) {
-				return deploy.LaneRun{Ran: 7, More: true},
+			func(string, int) (deploy.AgentRun, error) {
+				return deploy.AgentRun{Ran: 7, More: true},
 					nil
 			}, errStore, []string{"1"}, nil, []string{"a"}},
 		{"paused: resume notifies", []worker.Message{message("1", "a")},
-			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Paused: true}, nil },
+			func(string, int) (deploy.AgentRun, error) { return deploy.AgentRun{Paused: true}, nil },
 			nil, []string{}, map[string]int{"a": 1}, nil},
 		{"busy is asked again, and goes on when the lease has expired",
 			[]worker.Message{message("1", "a")},
-			func(_ string, n int) (deploy.LaneRun, error) {
-				return deploy.LaneRun{Busy: n == 1},
+			func(_ string, n int) (deploy.AgentRun, error) {
+				return deploy.AgentRun{Busy: n == 1},
 					nil
 			}, nil, []string{}, map[string]int{"a": 2}, nil},
 		{"in progress for a moment is waited for", []worker.Message{message("1", "a")},
-			func(_ string, n int) (deploy.LaneRun, error) {
+			func(_ string, n int) (deploy.AgentRun, error) {
 				if n < 3 {
-					return deploy.LaneRun{Ran: 1, Next: time.Now().Add(150 * time.Millisecond)}, nil
+					return deploy.AgentRun{Ran: 1, Next: time.Now().Add(150 * time.Millisecond)}, nil
 				}
-				return deploy.LaneRun{Ran: 1}, nil
+				return deploy.AgentRun{Ran: 1}, nil
 			}, nil, []string{}, map[string]int{"a": 3}, nil},
 		{"in progress for long is left to the sweep", []worker.Message{message("1", "a")},
-			func(string, int) (deploy.LaneRun, error) {
-				return deploy.LaneRun{Ran: 1, Next: time.Now().Add(16 * time.Second)}, nil
+			func(string, int) (deploy.AgentRun, error) {
+				return deploy.AgentRun{Ran: 1, Next: time.Now().Add(16 * time.Second)}, nil
 			}, nil, []string{}, map[string]int{"a": 1}, nil},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			t.Parallel()
 			e, f := &engine{
-				do: func(lane string, n int, _ time.Time) (deploy.LaneRun,
+				do: func(lane string, n int, _ time.Time) (deploy.AgentRun,
 					error) {
 					return c.do(lane, n)
 				}}, &far{err: c.notice}
@@ -197,8 +197,8 @@ func TestHolderDied(t *testing.T) {
 		{"the holder lives, and keeps the lease", 6, 70 * time.Second, []string{}, 0},
 	} {
 		s := newServer(
-			&engine{do: func(string, int, time.Time) (deploy.LaneRun, error) {
-				return deploy.LaneRun{Busy: true}, nil
+			&engine{do: func(string, int, time.Time) (deploy.AgentRun, error) {
+				return deploy.AgentRun{Busy: true}, nil
 			}}, &far{})
 		s.Leases = func(context.Context, string) ([]state.Lease, error) {
 			return []state.Lease{{Key: "b", Holder: "y", Until: time.Now().Add(time.Hour)},
@@ -236,9 +236,9 @@ func TestBudget(t *testing.T) {
 	} {
 		var got time.Duration
 		began := time.Now()
-		e := &engine{do: func(_ string, _ int, until time.Time) (deploy.LaneRun, error) {
+		e := &engine{do: func(_ string, _ int, until time.Time) (deploy.AgentRun, error) {
 			got = until.Sub(began)
-			return deploy.LaneRun{}, nil
+			return deploy.AgentRun{}, nil
 		}}
 		s := newServer(e, &far{})
 		s.Operation = c.operation
@@ -257,13 +257,13 @@ func TestNoticesOfARun(t *testing.T) {
 	f := &far{}
 	e := &engine{}
 	s := newServer(e, f)
-	e.do = func(_ string, n int, _ time.Time) (deploy.LaneRun, error) {
+	e.do = func(_ string, n int, _ time.Time) (deploy.AgentRun, error) {
 		next := "a"
 		if n == runs {
 			next = "b"
 		}
-		return deploy.LaneRun{Ran: 1},
-			s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: next}})
+		return deploy.AgentRun{Ran: 1},
+			s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Agent: next}})
 	}
 	if again := s.Serve(t.Context(), []worker.Message{message("1", "a")}, nil,
 		time.Now().Add(time.Minute)); len(again) != 0 {
@@ -275,7 +275,7 @@ func TestNoticesOfARun(t *testing.T) {
 	if diff := cmp.Diff([]string{"b"}, f.got()); diff != "" {
 		t.Error(diff)
 	}
-	if err := s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a"}}); err != nil ||
+	if err := s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Agent: "a"}}); err != nil ||
 		len(f.got()) != 2 {
 		t.Errorf("%v: a notice after the end did not reach the queue: %v", err, f.got())
 	}
@@ -288,12 +288,12 @@ func TestTimeIsUp(t *testing.T) {
 		f := &far{}
 		e := &engine{}
 		s := newServer(e, f)
-		e.do = func(_ string, _ int, until time.Time) (deploy.LaneRun, error) {
+		e.do = func(_ string, _ int, until time.Time) (deploy.AgentRun, error) {
 			if err := s.Notifier.Notify(t.Context(), "prod",
-				[]state.Notice{{Lane: "a"}, {Lane: "b"}}); err != nil {
-				return deploy.LaneRun{}, err
+				[]state.Notice{{Agent: "a"}, {Agent: "b"}}); err != nil {
+				return deploy.AgentRun{}, err
 			}
-			return deploy.LaneRun{Ran: 1}, platform.Clock{}.Sleep(t.Context(), time.Until(until))
+			return deploy.AgentRun{Ran: 1}, platform.Clock{}.Sleep(t.Context(), time.Until(until))
 		}
 		s.Serve(t.Context(), []worker.Message{message("1", "a")}, nil,
 			time.Now().Add(400*time.Millisecond))
@@ -314,19 +314,19 @@ func TestAwait(t *testing.T) {
 		e := &engine{}
 		s := newServer(e, &far{})
 		began := time.Now()
-		e.do = func(lane string, _ int, _ time.Time) (deploy.LaneRun, error) {
+		e.do = func(lane string, _ int, _ time.Time) (deploy.AgentRun, error) {
 			if _, notified := s.Notifier.Await(t.Context(), "prod", lane, time.Minute); notified {
 				t.Error("notified without a notice")
 			}
 			if err := s.Notifier.Notify(t.Context(), "prod", []state.Notice{
-				{Lane: "a", Done: []resource.ID{"std::Null[b,name=x]"}}}); err != nil {
-				return deploy.LaneRun{}, err
+				{Agent: "a", Done: []resource.ID{"std::Null[b,name=x]"}}}); err != nil {
+				return deploy.AgentRun{}, err
 			}
 			done, notified := s.Notifier.Await(t.Context(), "prod", lane, time.Minute)
 			if len(done) != 0 || !notified {
 				t.Errorf("notified %v of %v", notified, done)
 			}
-			return deploy.LaneRun{}, nil
+			return deploy.AgentRun{}, nil
 		}
 		s.Serve(t.Context(), []worker.Message{message("1", "a")}, nil, began.Add(time.Minute))
 		if diff := cmp.Diff(map[string]int{"a": 1}, e.runs); diff != "" {
@@ -346,7 +346,7 @@ func TestAwait(t *testing.T) {
 func TestStop(t *testing.T) {
 	t.Parallel()
 	e := &engine{
-		do: func(string, int, time.Time) (deploy.LaneRun, error) { return deploy.LaneRun{}, nil }}
+		do: func(string, int, time.Time) (deploy.AgentRun, error) { return deploy.AgentRun{}, nil }}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	again := newServer(e, &far{}).Serve(ctx, []worker.Message{message("1", "a")}, nil,

@@ -66,8 +66,8 @@ func (v *View) noteOrders(env string, e *state.Env) {
 // Lane implements state.Looker.
 func (v *View) Lane(
 	ctx context.Context, env, lane string, all func(state.Schedule, state.Env) bool,
-) (state.Lane, error) {
-	out, err := v.State.Lane(ctx, env, lane, all)
+) (state.AgentWork, error) {
+	out, err := v.State.AgentWork(ctx, env, lane, all)
 	if err != nil {
 		return out, err
 	}

@@ -110,7 +110,7 @@ func (a *AgentRunner) serveAgent(ctx context.Context, c stack.Config, agent stri
 	}
 	server := &worker.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock,
 		Operation: h.Operation(), Log: log,
-		Exists: (&worker.Index{State: h.State, Work: h.Engine.WorkLanes}).Exists,
+		Exists: (&worker.Index{State: h.State, Work: h.Engine.AgentsWithWork}).Exists,
 		Ran: func(ctx context.Context, r worker.Run) {
 			notifyLog(ctx, h.Logs, r, log)
 			ctx, cancel := patience.WithTimeout(context.WithoutCancel(ctx), logTimeout)
@@ -130,7 +130,7 @@ func (a *AgentRunner) serveAgent(ctx context.Context, c stack.Config, agent stri
 			url, err := h.Queues.URL(ctx, a.Env, agent)
 			return &queue.Listener{API: h.SQS, URL: url}, err
 		},
-		Work: func(ctx context.Context) ([]string, error) { return h.Engine.WorkLanes(ctx, a.Env) }}
+		Work: func(ctx context.Context) ([]string, error) { return h.Engine.AgentsWithWork(ctx, a.Env) }}
 	a.Say("serving agent %s of environment %s; stop with Ctrl-C", agent, a.Env)
 	err = runner.Serve(ctx)
 	a.Say("stopped: results are recorded, the rest stays scheduled")

@@ -21,7 +21,7 @@ const moveWait = time.Second
 // way in another lane. Such rows are checked again after moveWait. It also drops the rows of the
 // batch that wait for dropped rows.
 func (w claiming) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, error) {
-	if !slices.ContainsFunc(batch, func(c *claim) bool { return len(c.row.LeftLanes()) > 0 }) {
+	if !slices.ContainsFunc(batch, func(c *claim) bool { return len(c.row.EarlierAgents()) > 0 }) {
 		return batch, nil
 	}
 	leases, err := w.State.Leases(ctx, w.env)
@@ -187,7 +187,7 @@ func (r *recording) ahead(of *state.Commit) []*claim {
 		return nil
 	}
 	next := r.pick(now, r.claimSize, crew{r.worker}.share())
-	if slices.ContainsFunc(next, func(c *claim) bool { return len(c.row.LeftLanes()) > 0 }) {
+	if slices.ContainsFunc(next, func(c *claim) bool { return len(c.row.EarlierAgents()) > 0 }) {
 		crew{r.worker}.release(next)
 		return nil
 	}

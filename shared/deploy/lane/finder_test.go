@@ -27,9 +27,9 @@ func (s *fixedState) Schedule(
 ) (state.Schedule, error) {
 	var out state.Schedule
 	for n, id := range s.g.IDs {
-		lane := s.g.Lane(int32(n)) // small
+		lane := s.g.Agent(int32(n)) // small
 		if s.needs[n] && slices.Contains(agents, lane) {
-			out.Tickets = append(out.Tickets, state.Ticket{ID: id, Lane: lane, N: 1})
+			out.Tickets = append(out.Tickets, state.Ticket{ID: id, Agent: lane, N: 1})
 		}
 	}
 	return out, nil
@@ -58,7 +58,7 @@ func TestFind(t *testing.T) {
 		whole := newFrontier(g, slices.Clone(s.needs))
 		v := NewViews().of("e", 0, g)
 		for {
-			lane := g.Lane(int32(rnd.IntN(len(g.IDs))))
+			lane := g.Agent(int32(rnd.IntN(len(g.IDs))))
 			w := workerOf(s, lane, v)
 			if err := checkPart(w, s, whole); err != nil {
 				t.Fatalf("seed %d: %s: %v", seed, lane, err)
@@ -99,7 +99,7 @@ func checkPart(w *worker, s *fixedState, whole *frontier) error {
 	own := map[int32]bool{}
 	var starts []int32
 	for n := range int32(len(g.IDs)) { // small
-		if g.Lane(n) == w.lane && s.needs[n] {
+		if g.Agent(n) == w.lane && s.needs[n] {
 			own[n], starts = true, append(starts, n)
 		}
 	}

@@ -269,7 +269,7 @@ func (l *holding) fates(
 func runningUnder(o *state.Lease, batch []*claim) []*state.Row {
 	var out []*state.Row
 	for _, c := range batch {
-		if slices.Contains(c.row.LeftLanes(), o.Key) &&
+		if slices.Contains(c.row.EarlierAgents(), o.Key) &&
 			slices.ContainsFunc(o.Running, c.row.ManagesThingOf) {
 			out = append(out, c.row)
 		}

@@ -27,7 +27,7 @@ func Startable(
 		lanes[lane] = true
 	}
 	for _, t := range s.Tickets {
-		lanes[t.Lane] = true
+		lanes[t.Agent] = true
 	}
 	if len(lanes) > 1 {
 		if err := dropWaiting(ctx, graphs, s, lanes); err != nil {
@@ -49,15 +49,15 @@ func dropWaiting(
 	starts := map[string]bool{}
 	for _, t := range s.Tickets {
 		if n := g.Node(t.ID); n >= 0 {
-			scheduled[n], laneOf[n] = true, t.Lane
+			scheduled[n], laneOf[n] = true, t.Agent
 		} else {
-			starts[t.Lane] = true
+			starts[t.Agent] = true
 		}
 	}
 	w := wavesOf(s)
 	for n := range int32(len(g.IDs)) { // see Node
 		if w.ask(g, n) && !scheduled[n] {
-			scheduled[n], laneOf[n] = true, g.Lane(n)
+			scheduled[n], laneOf[n] = true, g.Agent(n)
 		}
 	}
 	f := newFrontier(g, scheduled)

@@ -29,7 +29,7 @@ func (n *notices) add(lane string, id resource.ID) {
 func (n *notices) send(ctx context.Context, c *state.Client, env string) {
 	var out []state.Notice
 	for _, lane := range slices.Sorted(maps.Keys(*n)) {
-		out = append(out, state.Notice{Lane: lane, Done: (*n)[lane]})
+		out = append(out, state.Notice{Agent: lane, Done: (*n)[lane]})
 	}
 	*n = nil
 	c.Notify(context.WithoutCancel(ctx), env, out)
@@ -155,8 +155,8 @@ func (w *worker) notifyBehind(n int32) {
 			case seen[d]:
 			case !w.frontier.needs[d]:
 				stack = append(stack, d)
-			case w.graph.Lane(d) != w.lane:
-				w.notices.add(w.graph.Lane(d), w.graph.IDs[n])
+			case w.graph.Agent(d) != w.lane:
+				w.notices.add(w.graph.Agent(d), w.graph.IDs[n])
 			}
 			seen[d] = true
 		}
@@ -173,7 +173,7 @@ func (w *worker) clear(n int32) {
 		finish = w.frontier.finishAll
 	}
 	finish(n, func(d int32, ready bool) {
-		switch lane := w.graph.Lane(d); {
+		switch lane := w.graph.Agent(d); {
 		case lane != w.lane && here:
 			w.notices.add(lane, w.graph.IDs[n])
 		case lane == w.lane && ready:

@@ -65,16 +65,16 @@ func lostAgent(ctx context.Context, from state.State, env string, seq int64, nam
 }
 
 // look reads the schedule, the environment and the rows of the lane.
-func (w *worker) look(ctx context.Context) (state.Lane, error) {
+func (w *worker) look(ctx context.Context) (state.AgentWork, error) {
 	all := func(s state.Schedule, _ state.Env) bool {
 		_, waving := s.Unfinished[w.lane]
 		return waving
 	}
 	if l, is := w.State.(state.Looker); is {
-		out, err := l.Lane(ctx, w.env, w.lane, all)
+		out, err := l.AgentWork(ctx, w.env, w.lane, all)
 		return out, fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
 	}
-	var out state.Lane
+	var out state.AgentWork
 	var err error
 	if out.Schedule, err = w.State.Schedule(ctx, w.env, w.lane); err != nil {
 		return out, fault.Wrap(fault.Unknown, "read schedule", err)
@@ -87,7 +87,7 @@ func (w *worker) look(ctx context.Context) (state.Lane, error) {
 		return out, fault.Wrap(fault.Unknown, "read agents", err)
 	}
 	out.Agent = agents[w.lane]
-	out.Rows, err = w.State.LaneRows(ctx, w.env, w.lane, all(out.Schedule, out.Env))
+	out.Rows, err = w.State.AgentRows(ctx, w.env, w.lane, all(out.Schedule, out.Env))
 	return out, fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
 }
 

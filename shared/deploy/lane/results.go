@@ -312,7 +312,7 @@ func (r *recording) entry(c *claim, kind state.OutboxKind) state.Outbox {
 func (r *recording) known(c *claim) int64 {
 	removing := func(n int32) bool { return r.graph.Removing[n] }
 	switch {
-	case len(c.row.LeftLanes()) > 0:
+	case len(c.row.EarlierAgents()) > 0:
 		return math.MaxInt64
 	case c.waved && c.node >= 0 && slices.ContainsFunc(r.graph.Dependants(c.node), removing):
 		return math.MaxInt64

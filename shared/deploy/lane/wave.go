@@ -45,7 +45,7 @@ func (w waves) ask(g *version.Graph, n int32) bool {
 	if len(w.lanes) == 0 || g.Removing[n] || w.checked[g.IDs[n]] {
 		return false
 	}
-	_, asks := w.lanes[g.Lane(n)]
+	_, asks := w.lanes[g.Agent(n)]
 	return asks
 }
 

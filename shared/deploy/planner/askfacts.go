@@ -61,7 +61,7 @@ func requestFacts(ctx context.Context, p *planning, of map[resource.ID]bool) err
 		}
 		p.set(row, func(row *state.Row) bool {
 			return p.change(row, step.Requested{Priority: state.PriorityFacts, Facts: true,
-				Running: running[row.ID] == row.Lane})
+				Running: running[row.ID] == row.Agent})
 		})
 	}
 	return nil

@@ -19,7 +19,7 @@ func (p *planning) notifyPlanned(ctx context.Context, rows []state.Row, all bool
 	for i := range rows {
 		if rows[i].Ticket() != 0 {
 			planned[rows[i].ID] = true
-			sizes[rows[i].Lane]++
+			sizes[rows[i].Agent]++
 		}
 	}
 	g, err := p.pl.Graphs.Get(ctx, p.env.Graph)
@@ -28,17 +28,17 @@ func (p *planning) notifyPlanned(ctx context.Context, rows []state.Row, all bool
 	}
 	for i := range rows {
 		r := &rows[i]
-		if r.Ticket() == 0 || lanes[r.Lane] {
+		if r.Ticket() == 0 || lanes[r.Agent] {
 			continue
 		}
 		isPlanned := func(q int32) bool { return planned[g.IDs[q]] }
 		if n := g.Node(r.ID); n < 0 || !slices.ContainsFunc(g.Requires(n), isPlanned) {
-			lanes[r.Lane] = true
+			lanes[r.Agent] = true
 		}
 	}
 	notices := state.NoticesOf(slices.Sorted(maps.Keys(lanes)))
 	for i := range notices {
-		notices[i].Size = sizes[notices[i].Lane]
+		notices[i].Size = sizes[notices[i].Agent]
 	}
 	p.pl.Client.Notify(ctx, p.env.Name, notices)
 }
@@ -53,8 +53,8 @@ func (p *planning) notifyWave(ctx context.Context) {
 	lanes, checked := map[string]bool{}, func(q int32) bool { return !g.Removing[q] }
 	for n := range int32(len(g.IDs)) { // see Node
 		if !slices.ContainsFunc(g.Requires(n), checked) {
-			lanes[g.Lane(n)] = true
+			lanes[g.Agent(n)] = true
 		}
 	}
-	p.notifyLanes(ctx, lanes)
+	p.notifyAgents(ctx, lanes)
 }

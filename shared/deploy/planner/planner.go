@@ -137,7 +137,7 @@ func (p *planning) schedule(r *state.Row, s step.Schedule) {
 	}
 }
 
-func (p *planning) notifyLanes(ctx context.Context, lanes map[string]bool) {
+func (p *planning) notifyAgents(ctx context.Context, lanes map[string]bool) {
 	p.pl.Client.Notify(ctx, p.env.Name, state.NoticesOf(slices.Sorted(maps.Keys(lanes))))
 }
 
@@ -276,7 +276,7 @@ func (p *planning) unfinished(
 	e := step.Requested{Priority: priority, Retry: retry, Now: p.pl.Clock.Now()}
 	return func(r *state.Row) bool {
 		e := e
-		e.Running = running[r.ID] == r.Lane
+		e.Running = running[r.ID] == r.Agent
 		return (match == nil || match(r)) && p.change(r, e)
 	}, nil
 }

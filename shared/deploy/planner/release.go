@@ -87,7 +87,7 @@ func resumeRelease(ctx context.Context, p *planning) error {
 	if err := p.commitAll(ctx); err != nil {
 		return err
 	}
-	p.notifyLanes(ctx, held)
+	p.notifyAgents(ctx, held)
 	return nil
 }
 
@@ -108,7 +108,7 @@ func releaseWhole(
 	p.held = map[string]bool{}
 	if err := p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {
 		if p.env.Held(row) {
-			p.held[row.Lane] = true
+			p.held[row.Agent] = true
 		}
 		if row.Block() == state.BlockedTemp {
 			// It may be skipped because of a requirement of the previous graph, which is no longer

@@ -41,7 +41,7 @@ func (w *waveProgress) asks(row *state.Row) bool {
 		// again.
 		return true
 	}
-	if _, unfinished := w.schedule.Unfinished[row.Lane]; !unfinished {
+	if _, unfinished := w.schedule.Unfinished[row.Agent]; !unfinished {
 		return false
 	}
 	return !w.checked(row)
@@ -52,6 +52,6 @@ func (w *waveProgress) checked(row *state.Row) bool {
 	if w.schedule == nil || w.begins() {
 		return false
 	}
-	_, listed := slices.BinarySearch(w.schedule.Unfinished[row.Lane], row.ID)
+	_, listed := slices.BinarySearch(w.schedule.Unfinished[row.Agent], row.ID)
 	return listed || row.Checked >= w.schedule.Wave.Epoch
 }

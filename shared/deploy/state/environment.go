@@ -171,9 +171,9 @@ type Schedule struct {
 
 // Ticket is one scheduled row.
 type Ticket struct {
-	ID   resource.ID
-	Lane string
-	N    int64
+	ID    resource.ID
+	Agent string
+	N     int64
 }
 
 // ValidEnvironment reports whether s can name an environment.

@@ -16,7 +16,7 @@ func NameOfLease(key string) string {
 func NoticesOf(agents []string) []Notice {
 	notices := make([]Notice, len(agents))
 	for i, agent := range agents {
-		notices[i].Lane = agent
+		notices[i].Agent = agent
 	}
 	return notices
 }

@@ -77,8 +77,8 @@ type Leases interface {
 type RowState interface {
 	// Rows returns the rows of these ids in any order; unknown ids are left out.
 	Rows(ctx context.Context, env string, ids []resource.ID) ([]Row, error)
-	// LaneRows returns rows of one lane: those with a ticket, or all.
-	LaneRows(ctx context.Context, env, lane string, all bool) ([]Row, error)
+	// AgentRows returns rows of one lane: those with a ticket, or all.
+	AgentRows(ctx context.Context, env, lane string, all bool) ([]Row, error)
 	// ScanRows returns up to limit rows with an id greater than after, ascending.
 	ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]Row, error)
 	// Schedule returns the schedule, read at one instant: of the lanes of these agents, or of the
@@ -112,12 +112,12 @@ type LogState interface {
 type Looker interface {
 	// Look is Rows and Counts, in this order.
 	Look(ctx context.Context, env string, ids []resource.ID) ([]Row, map[Status]int, error)
-	// Lane returns the data that a worker of a lane needs; all decides whether it returns all rows.
-	Lane(ctx context.Context, env, lane string, all func(Schedule, Env) bool) (Lane, error)
+	// AgentWork returns the data that a worker of a lane needs; all decides whether it returns all rows.
+	AgentWork(ctx context.Context, env, lane string, all func(Schedule, Env) bool) (AgentWork, error)
 }
 
-// Lane is the schedule of a lane, together with its rows: all, or those with a ticket.
-type Lane struct {
+// AgentWork is the schedule of a lane, together with its rows: all, or those with a ticket.
+type AgentWork struct {
 	Schedule Schedule // of the lanes of its agent
 	// Env is the environment at that time, or later: if it is later, the next claim is refused.
 	Env   Env
@@ -160,7 +160,7 @@ type Notifier interface {
 
 // Notice is one message of a Notifier.
 type Notice struct {
-	Lane string
+	Agent string
 	// Done names resources of other lanes that may have finished: a hint on what to check.
 	Done []resource.ID
 	// Size is how many resources were scheduled in the lane with this notice; 0: that is not known.

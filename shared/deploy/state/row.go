@@ -31,7 +31,7 @@ type Row struct {
 //
 // Large: it is a stored record, written as one.
 type Intent struct {
-	Lane     string `cbor:"-"`                    // of its agent; see LaneOf
+	Agent    string `cbor:"-"`                    // of its agent; see LaneOf
 	Version  int    `cbor:"1,keyasint,omitempty"` // the version that brought this intent
 	Hash     string `cbor:"2,keyasint,omitempty"` // of the intent
 	Body     []byte `cbor:"-"`                    // resource.Resource, encoded; none: the stored one is damaged

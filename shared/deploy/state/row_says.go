@@ -304,12 +304,12 @@ func (r *Row) Same(o *Row) bool {
 		r.NotBefore.Equal(o.NotBefore)
 }
 
-// LeftLanes returns the lanes of other agents in which a run of an earlier id of the thing may still be
+// EarlierAgents returns the lanes of other agents in which a run of an earlier id of the thing may still be
 // under way. The row does not start until these runs have ended.
-func (r *Row) LeftLanes() []string {
+func (r *Row) EarlierAgents() []string {
 	var out []string
 	for _, id := range r.EarlierIDs() {
-		if lane := id.Agent(); lane != r.Lane {
+		if lane := id.Agent(); lane != r.Agent {
 			out = append(out, lane)
 		}
 	}
@@ -356,7 +356,7 @@ func (r *Row) ManagesThingOf(id resource.ID) bool {
 // MayRunIn reports whether a run of a row may be under way in a lane, or may have ended there
 // without a record: its current lane, or a lane that it was moved from.
 func (r *Row) MayRunIn(lane string) bool {
-	return r.Lane == lane || slices.Contains(r.LeftLanes(), lane)
+	return r.Agent == lane || slices.Contains(r.EarlierAgents(), lane)
 }
 
 // HideSecrets records the attributes of the intent that hold secrets, before the intent is

@@ -24,9 +24,9 @@ type Tallier interface {
 
 // Tally is a number of rows.
 type Tally struct {
-	Lane, Type string
-	Status     Status
-	Count      int
+	Agent, Type string
+	Status      Status
+	Count       int
 }
 
 // Tally returns the number of rows by lane, type and status, sorted. If the State keeps no
@@ -41,7 +41,7 @@ func (c *Client) Tally(ctx context.Context, env string) ([]Tally, error) {
 	} else {
 		counts := map[Tally]int{}
 		if err := c.EachRow(ctx, env, func(r *Row) error {
-			counts[Tally{Lane: r.Lane, Type: r.ID.Type(), Status: r.Status()}]++
+			counts[Tally{Agent: r.Agent, Type: r.ID.Type(), Status: r.Status()}]++
 			return nil
 		}); err != nil {
 			return nil, err
@@ -52,7 +52,7 @@ func (c *Client) Tally(ctx context.Context, env string) ([]Tally, error) {
 		}
 	}
 	slices.SortFunc(out, func(a, b Tally) int {
-		return cmp.Or(cmp.Compare(a.Lane, b.Lane), cmp.Compare(a.Type, b.Type),
+		return cmp.Or(cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Type, b.Type),
 			cmp.Compare(a.Status, b.Status))
 	})
 	return out, nil

@@ -17,8 +17,8 @@ func started() state.Row {
 	return state.Row{
 		ID: "t::T[a,n=1]", Rev: 4,
 		Intent: state.Intent{Hash: "h",
-			Body: []byte(`{"attributes":{"n":"1"},"id":"t::T[a,n=1]","send_event":true}`),
-			Lane: "a", Generation: 7, Priority: state.PriorityNewVersion},
+			Body:  []byte(`{"attributes":{"n":"1"},"id":"t::T[a,n=1]","send_event":true}`),
+			Agent: "a", Generation: 7, Priority: state.PriorityNewVersion},
 		Outcome: state.Outcome{Ran: "g", LastAction: "a1", LastRun: state.RunSuccess,
 			LastAt: time.Unix(1, 0), Compliance: state.Compliant,
 			Blocked: state.NotBlocked, Deployed: "g"},
@@ -297,10 +297,10 @@ func TestFinishedLate(t *testing.T) {
 		"Moved": {
 			reason: "in another lane the check of everything is still to come",
 			result: ran,
-			now:    func(r *state.Row) { r.Lane = "a/1" },
+			now:    func(r *state.Row) { r.Agent = "a/1" },
 			want: func(now, counts *state.Row) {
 				*now = *counts
-				now.Lane, now.Checked = "a/1", 0
+				now.Agent, now.Checked = "a/1", 0
 			},
 		},
 		"LeftBehind": {

@@ -56,7 +56,7 @@ func takeOver(row *state.Row, from *state.Row) {
 // previous intent that is still under way is notified when its result is found to be stale.
 func (e *Released) replace(r *state.Row) []Effect {
 	r.HideSecrets()
-	r.Lane, r.Version, r.Hash, r.Body = r.ID.Agent(), e.Version, e.Hash, e.Body
+	r.Agent, r.Version, r.Hash, r.Body = r.ID.Agent(), e.Version, e.Hash, e.Body
 	r.Orphaned, r.Removing, r.BlockedBy = false, false, ""
 	r.Missing, r.Problem = e.Missing, e.Problem
 	if r.Undefined() {

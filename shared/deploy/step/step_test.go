@@ -23,8 +23,8 @@ func wanted() state.Row {
 	return state.Row{
 		ID: "t::T[a,n=1]", Rev: 4,
 		Intent: state.Intent{Hash: "h",
-			Body: []byte(`{"attributes":{"n":"1"},"id":"t::T[a,n=1]"}`),
-			Lane: "a", Version: 2},
+			Body:  []byte(`{"attributes":{"n":"1"},"id":"t::T[a,n=1]"}`),
+			Agent: "a", Version: 2},
 		Outcome: state.Outcome{Ran: "h", Deployed: "h", LastRun: state.RunSuccess, LastAction: "a1",
 			LastAt: time.Unix(6, 0), SucceededAt: time.Unix(5, 0),
 			Compliance: state.Compliant, Blocked: state.NotBlocked},
@@ -295,7 +295,7 @@ func TestReleased(t *testing.T) {
 			event:  other,
 			want: func(r *state.Row) {
 				intent(r)
-				r.Lane, r.LastRun, r.Blocked = "a", state.RunNew, state.NotBlocked
+				r.Agent, r.LastRun, r.Blocked = "a", state.RunNew, state.NotBlocked
 			},
 			then: newest,
 		},
@@ -368,7 +368,7 @@ const user1 = state.PriorityUserDeploy
 func TestTakesOver(t *testing.T) {
 	t.Parallel()
 	from := wanted()
-	from.ID, from.Lane, from.Checked, from.Removing = "t::T[b,n=1]", "b", 3, true
+	from.ID, from.Agent, from.Checked, from.Removing = "t::T[b,n=1]", "b", 3, true
 	check(t, map[string]step{"Moved": {
 		reason: "the thing is neither deleted nor made again (T1), and no run of both ids overlaps",
 		was:    func(r *state.Row) { *r = state.Row{ID: r.ID} },
@@ -376,7 +376,7 @@ func TestTakesOver(t *testing.T) {
 		want: func(r *state.Row) {
 			id := r.ID
 			*r = from
-			r.ID, r.Rev, r.LastAction, r.Lane, r.Removing = id, 0, "", "a", false
+			r.ID, r.Rev, r.LastAction, r.Agent, r.Removing = id, 0, "", "a", false
 			r.Version, r.Hash, r.Body, r.Checked = 3, "i", []byte("{}"), 0
 			r.Formerly, r.Moves = []resource.ID{from.ID}, 1
 		},

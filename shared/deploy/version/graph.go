@@ -67,8 +67,8 @@ func DependantsOf(g *Graph, id resource.ID) []resource.ID {
 	return out
 }
 
-// Lane returns the lane of node.
-func (g *Graph) Lane(node int32) string { return g.Agents().Names[g.AgentOf(node)] }
+// Agent returns the lane of node.
+func (g *Graph) Agent(node int32) string { return g.Agents().Names[g.AgentOf(node)] }
 
 // Order returns all nodes, requirements first.
 func (g *Graph) Order() []int32 {

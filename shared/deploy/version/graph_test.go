@@ -21,7 +21,7 @@ func TestGraphRoundTrip(t *testing.T) {
 	)
 	stored := g.encode()
 	back, err := decodeGraph(stored)
-	if err != nil || len(back.IDs) != 2 || back.Lane(1) != "b" || !back.Removing[1] ||
+	if err != nil || len(back.IDs) != 2 || back.Agent(1) != "b" || !back.Removing[1] ||
 		len(back.Requires(1)) != 1 {
 		t.Fatalf("%v: %+v", err, back)
 	}

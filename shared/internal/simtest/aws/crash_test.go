@@ -35,7 +35,7 @@ func id(agent string, n int) resource.ID {
 func row(agent string, n int) state.Row {
 	return state.Row{
 		ID: id(agent, n),
-		Intent: state.Intent{Lane: agent, Version: 1, Hash: fmt.Sprintf("%064x", n),
+		Intent: state.Intent{Agent: agent, Version: 1, Hash: fmt.Sprintf("%064x", n),
 			Body: fmt.Appendf(nil, `{"n":%d}`, n), Generation: int64(n + 1)},
 		Outcome: state.Outcome{Compliance: state.HasUpdate, LastRun: state.RunNew,
 			Blocked: state.NotBlocked},
@@ -131,7 +131,7 @@ func change(g state.Guard) state.Commit {
 		written, moved, gone, added := row(agent, 10*i), row(agent, 10*i+1), row(agent, 10*i+2),
 			row(agent, 10*i+3)
 		written.Rev, moved.Rev, gone.Rev = firstRev(g), firstRev(g), firstRev(g)
-		written.Observed, moved.Lane, gone.Gone = written.Generation, agent+"/1", true
+		written.Observed, moved.Agent, gone.Gone = written.Generation, agent+"/1", true
 		c.Rows = append(c.Rows, written, moved, gone, added)
 	}
 	return c
@@ -263,7 +263,7 @@ func wantWhole(t *testing.T, about string, g state.Guard, w world) {
 	t.Helper()
 	var rows []string
 	for _, r := range w.Rows {
-		rows = append(rows, fmt.Sprintf("%s %d %s", r.Lane, r.Rev-firstRev(g)+1,
+		rows = append(rows, fmt.Sprintf("%s %d %s", r.Agent, r.Rev-firstRev(g)+1,
 			strings.TrimSuffix(string(r.ID)[strings.Index(string(r.ID), "name=")+5:], "]")))
 	}
 	want := []string{"a 2 n00000", "a/1 2 n00001", "a 1 n00003", "b 2 n00010", "b/1 2 n00011",

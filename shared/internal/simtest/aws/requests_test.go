@@ -53,7 +53,7 @@ func TestRequestsOfOperations(t *testing.T) {
 			return err
 		}, map[string]int{"BatchGetItem": 1}},
 		{"begin a lane", func(s *dynamo.State) error {
-			_, err := s.Lane(ctx, env, "a", func(state.Schedule, state.Env) bool { return false })
+			_, err := s.AgentWork(ctx, env, "a", func(state.Schedule, state.Env) bool { return false })
 			return err
 		}, map[string]int{"GetItem": 1, "Query": 1, "BatchGetItem": 2}},
 		{"the schedule", func(s *dynamo.State) error {
@@ -110,7 +110,7 @@ func TestIndexIsTidied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lane, err := worker.Lane(ctx, env, "a", func(state.Schedule, state.Env) bool { return false })
+	lane, err := worker.AgentWork(ctx, env, "a", func(state.Schedule, state.Env) bool { return false })
 	if err != nil || len(lane.Rows) != n {
 		t.Fatalf("%v: %d rows", err, len(lane.Rows))
 	}

@@ -154,7 +154,7 @@ func (a *actor) plan() error {
 		case 1:
 			r.Gone = true
 		case 2:
-			r.Lane = []string{"a", "b", "a/1"}[rng.IntN(3)]
+			r.Agent = []string{"a", "b", "a/1"}[rng.IntN(3)]
 		}
 		r.Generation, r.Orphaned = g.Fence<<20+1, rng.IntN(6) == 0
 		c.Rows = append(c.Rows, r)
@@ -179,7 +179,7 @@ func (a *actor) work() error {
 		return err
 	}
 	from := a.sim.table.Writes()
-	lane, err := a.Lane(ctx, env, g.Key, func(state.Schedule, state.Env) bool { return false })
+	lane, err := a.AgentWork(ctx, env, g.Key, func(state.Schedule, state.Env) bool { return false })
 	if err != nil {
 		return err
 	}
@@ -390,7 +390,7 @@ func (r *read) checkSchedule(during []moment) string {
 	for _, m := range during {
 		for i := range m.rows {
 			if row := &m.rows[i]; row.Ticket() != 0 &&
-				(!one || row.Lane == agent) {
+				(!one || row.Agent == agent) {
 				always[row.ID]++
 			}
 		}

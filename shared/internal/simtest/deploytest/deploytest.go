@@ -264,7 +264,7 @@ func id(n int) resource.ID {
 func fresh(n int) state.Row {
 	return state.Row{
 		ID: id(n),
-		Intent: state.Intent{Lane: lane, Version: 1, Hash: fmt.Sprintf("hash%d", n),
+		Intent: state.Intent{Agent: lane, Version: 1, Hash: fmt.Sprintf("hash%d", n),
 			Body: fmt.Appendf(nil, `{"n":%d}`, n)},
 		Outcome: state.Outcome{Compliance: state.HasUpdate, LastRun: state.RunNew,
 			Blocked: state.NotBlocked},

@@ -109,7 +109,7 @@ func environmentsAreApart(f *fixture) {
 	f.same(len(leases), 0, "leases")
 	rows, err := f.B.Rows(f.ctx, other, []resource.ID{r.ID})
 	f.ok(err)
-	more, err := f.B.LaneRows(f.ctx, other, lane, true)
+	more, err := f.B.AgentRows(f.ctx, other, lane, true)
 	f.ok(err)
 	scanned, err := f.B.ScanRows(f.ctx, other, "", 10)
 	f.ok(err)

@@ -35,7 +35,7 @@ func foundRows(f *fixture) {
 		case 0:
 			row.Gone = true
 		case 1:
-			row.Lane, row.Body = "elsewhere", bodyIn("late")
+			row.Agent, row.Body = "elsewhere", bodyIn("late")
 		default:
 			anyVector(r, row)
 		}
@@ -57,7 +57,7 @@ func foundRow(r *rand.Rand, n int) state.Row {
 	id := resource.NewID([]string{"fs::File", "fs::FileX", "std::Null", "Svc"}[r.IntN(4)], agent,
 		resource.Key{Name: "name", Value: fmt.Sprintf("/etc/Web%02d_%%", n)})
 	row := fresh(n)
-	row.ID, row.Lane = id, agent
+	row.ID, row.Agent = id, agent
 	row.Body = bodyIn([]string{"", "", "site", "late"}[r.IntN(4)])
 	anyVector(r, &row)
 	return row

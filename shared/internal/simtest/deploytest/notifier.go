@@ -68,8 +68,8 @@ func notifierChecks() []notifierCheck {
 		}},
 		{"HeardOnceByItsLane", func(ctx context.Context, t *testing.T, h NotifierHarness) {
 			noError(t, h.Notifier.Notify(ctx, env, []state.Notice{
-				{Lane: "a"},
-				{Lane: "b", Done: []resource.ID{id(1)}},
+				{Agent: "a"},
+				{Agent: "b", Done: []resource.ID{id(1)}},
 			}))
 			h.expect(ctx, t, env, "a/1", false)
 			h.expect(ctx, t, other, "a", false)
@@ -79,26 +79,26 @@ func notifierChecks() []notifierCheck {
 		}},
 		{"HintsAreMerged", func(ctx context.Context, t *testing.T, h NotifierHarness) {
 			noError(t, h.Notifier.Notify(ctx, env, []state.Notice{
-				{Lane: lane, Done: []resource.ID{id(2)}},
+				{Agent: lane, Done: []resource.ID{id(2)}},
 			}))
 			noError(t, h.Notifier.Notify(ctx, env, []state.Notice{
-				{Lane: lane, Done: []resource.ID{id(1), id(3)}},
+				{Agent: lane, Done: []resource.ID{id(1), id(3)}},
 			}))
 			h.expect(ctx, t, env, lane, true, id(1), id(2), id(3))
 		}},
 		{"ANoticeWithoutHintIsNotNarrowed",
 			func(ctx context.Context, t *testing.T, h NotifierHarness) {
 				for _, notices := range [][]state.Notice{
-					{{Lane: lane}, {Lane: lane, Done: []resource.ID{id(1)}}},
-					{{Lane: lane, Done: []resource.ID{id(1)}}, {Lane: lane}},
-					{{Lane: lane, Done: []resource.ID{id(1)}}, {Lane: lane},
-						{Lane: lane, Done: []resource.ID{id(2)}}},
+					{{Agent: lane}, {Agent: lane, Done: []resource.ID{id(1)}}},
+					{{Agent: lane, Done: []resource.ID{id(1)}}, {Agent: lane}},
+					{{Agent: lane, Done: []resource.ID{id(1)}}, {Agent: lane},
+						{Agent: lane, Done: []resource.ID{id(2)}}},
 				} {
 					noError(t, h.Notifier.Notify(ctx, env, notices))
 					h.expect(ctx, t, env, lane, true)
 				}
 				noError(t, h.Notifier.Notify(ctx, env, []state.Notice{
-					{Lane: lane, Done: []resource.ID{id(3)}},
+					{Agent: lane, Done: []resource.ID{id(3)}},
 				}))
 				h.expect(ctx, t, env, lane, true, id(3))
 			}},
@@ -107,7 +107,7 @@ func notifierChecks() []notifierCheck {
 			const n = 16
 			errs := make(chan error, n)
 			for i := range n {
-				notice := state.Notice{Lane: lane, Done: []resource.ID{id(i)}}
+				notice := state.Notice{Agent: lane, Done: []resource.ID{id(i)}}
 				notify := func() { errs <- h.Notifier.Notify(ctx, env, []state.Notice{notice}) }
 				if h.Serial {
 					notify()
@@ -130,14 +130,14 @@ func manyAndLarge(ctx context.Context, t *testing.T, h NotifierHarness) {
 	const lanes, hints = 300, 20000
 	notices := make([]state.Notice, lanes)
 	for i := range notices {
-		notices[i].Lane = fmt.Sprintf("a/%d", i)
+		notices[i].Agent = fmt.Sprintf("a/%d", i)
 	}
 	for i := range hints {
 		notices[7].Done = append(notices[7].Done, id(i))
 	}
 	noError(t, h.Notifier.Notify(ctx, env, notices))
 	for i := range notices {
-		got, notified := h.Received(ctx, env, notices[i].Lane)
+		got, notified := h.Received(ctx, env, notices[i].Agent)
 		if !notified && !h.Lossy {
 			t.Fatalf("lane %d was not heard", i)
 		}

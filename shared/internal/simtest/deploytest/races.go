@@ -116,7 +116,7 @@ func manyLanes(f *fixture) {
 				Actions: []state.Action{{ID: fmt.Sprintf("%d-%d", i, n), Resource: id(n)}}}
 			for k := range rows {
 				r := fresh((i*commits+n)*rows + k)
-				r.Lane, r.Generation = guards[i].Key, 1
+				r.Agent, r.Generation = guards[i].Key, 1
 				c.Rows = append(c.Rows, r)
 			}
 			out, err := s.Commit(f.ctx, env, c)

@@ -14,13 +14,13 @@ import (
 func rowChecks() []check {
 	return []check{
 		{"WholeRowComesBack", func(f *fixture) {
-			r, plain := full(1), state.Row{ID: id(2), Intent: state.Intent{Lane: lane}}
+			r, plain := full(1), state.Row{ID: id(2), Intent: state.Intent{Agent: lane}}
 			f.put(f.guard(lane), r, plain)
 			r.Rev, plain.Rev = 1, 1
 			rows, err := f.B.Rows(f.ctx, env, []resource.ID{r.ID, plain.ID})
 			f.ok(err)
 			f.same(byID(rows), []state.Row{r, plain}, "by id")
-			rows, err = f.B.LaneRows(f.ctx, env, lane, true)
+			rows, err = f.B.AgentRows(f.ctx, env, lane, true)
 			f.ok(err)
 			f.same(byID(rows), []state.Row{r, plain}, "by lane")
 			rows, err = f.B.ScanRows(f.ctx, env, "", 10)
@@ -53,7 +53,7 @@ func rowChecks() []check {
 			g := f.guard(lane)
 			f.put(g, full(1))
 			r := fresh(1)
-			r.Rev, r.Body, r.Lane = 1, []byte("another body"), "b"
+			r.Rev, r.Body, r.Agent = 1, []byte("another body"), "b"
 			f.commit(state.Commit{Guard: g, Rows: []state.Row{r}, Plan: true})
 			r.Rev = 2
 			f.same(f.row(r.ID), r, "nothing of the row before is left")
@@ -85,7 +85,7 @@ func everyFieldComesBack(f *fixture) {
 		if whole.FieldByIndex(field.Index).IsZero() {
 			f.t.Errorf("full sets no %s; set one", field.Name)
 		}
-		r := state.Row{ID: id(i), Intent: state.Intent{Lane: lane}}
+		r := state.Row{ID: id(i), Intent: state.Intent{Agent: lane}}
 		reflect.ValueOf(&r).Elem().FieldByIndex(field.Index).Set(whole.FieldByIndex(field.Index))
 		want = append(want, r)
 	}
@@ -96,7 +96,7 @@ func everyFieldComesBack(f *fixture) {
 	got, err := f.B.ScanRows(f.ctx, env, "", len(want))
 	f.ok(err)
 	f.same(got, byID(want), "by scan")
-	got, err = f.B.LaneRows(f.ctx, env, lane, true)
+	got, err = f.B.AgentRows(f.ctx, env, lane, true)
 	f.ok(err)
 	f.same(byID(got), byID(want), "by lane")
 }
@@ -147,14 +147,14 @@ func listChecks() []check {
 		{"ScheduleShowsTickets", func(f *fixture) {
 			g := f.guard(lane)
 			rows := freshRows(3)
-			rows[1].Generation, rows[2].Generation, rows[2].Lane = 5, 6, "b"
+			rows[1].Generation, rows[2].Generation, rows[2].Agent = 5, 6, "b"
 			e := wholeEnv()
 			f.commit(state.Commit{Guard: g, Rows: rows, Plan: true, Env: &e})
 			s, err := f.B.Schedule(f.ctx, env)
 			f.ok(err)
 			slices.SortFunc(s.Tickets, func(a, b state.Ticket) int { return int(a.N - b.N) })
-			f.same(s.Tickets, []state.Ticket{{ID: id(1), Lane: lane, N: 5},
-				{ID: id(2), Lane: "b", N: 6}}, "tickets")
+			f.same(s.Tickets, []state.Ticket{{ID: id(1), Agent: lane, N: 5},
+				{ID: id(2), Agent: "b", N: 6}}, "tickets")
 			f.same([]any{s.PlanSeq, s.Graph, s.Wave, s.Halted},
 				[]any{f.planSeq(), e.Graph, e.Wave, false}, "the rest")
 			done := rows[1]
@@ -162,7 +162,7 @@ func listChecks() []check {
 			f.commit(state.Commit{Guard: g, Rows: []state.Row{done}})
 			s, err = f.B.Schedule(f.ctx, env)
 			f.ok(err)
-			f.same(s.Tickets, []state.Ticket{{ID: id(2), Lane: "b", N: 6}}, "after one is done")
+			f.same(s.Tickets, []state.Ticket{{ID: id(2), Agent: "b", N: 6}}, "after one is done")
 		}},
 		{"ScheduleOfSomeAgents", scheduleOfSome},
 		{"DueInOrderOfTime", dueInOrder},
@@ -181,7 +181,7 @@ func listChecks() []check {
 			got, err := f.B.Rows(f.ctx, env, idsOf(rows))
 			f.ok(err)
 			f.same(len(got), n, "rows by id")
-			got, err = f.B.LaneRows(f.ctx, env, lane, false)
+			got, err = f.B.AgentRows(f.ctx, env, lane, false)
 			f.ok(err)
 			f.same(len(got), n, "rows by lane")
 		}},
@@ -279,7 +279,7 @@ func countsByStatus(f *fixture) {
 	f.put(g, rows...)
 	agree("after inserts", rows)
 	for i := range rows {
-		rows[i].Rev, rows[i].Lane = 1, "b"
+		rows[i].Rev, rows[i].Agent = 1, "b"
 		if i%2 == 0 {
 			rows[i].Compliance, rows[i].LastRun = state.HasUpdate, state.RunNew
 		}
@@ -377,7 +377,7 @@ func comesBackAsAnother(f *fixture) {
 func laneRows(f *fixture) {
 	g := f.guard(lane)
 	rows := freshRows(4)
-	rows[1].Generation, rows[2].Generation, rows[2].Lane, rows[3].Lane = 5, 6, "a/1", "a/1"
+	rows[1].Generation, rows[2].Generation, rows[2].Agent, rows[3].Agent = 5, 6, "a/1", "a/1"
 	f.put(g, rows...)
 	for _, c := range []struct {
 		lane string
@@ -388,17 +388,17 @@ func laneRows(f *fixture) {
 		{"a/1", true, []resource.ID{id(2), id(3)}},
 		{"a/1", false, []resource.ID{id(2)}}, {"a0", true, nil}, {"", true, nil},
 	} {
-		got, err := f.B.LaneRows(f.ctx, env, c.lane, c.all)
+		got, err := f.B.AgentRows(f.ctx, env, c.lane, c.all)
 		f.ok(err)
 		f.same(idsOf(got), c.want, fmt.Sprintf("lane %q, all %v", c.lane, c.all))
 	}
 	moved := rows[1]
-	moved.Rev, moved.Lane, moved.Observed = 1, "a/1", moved.Generation
+	moved.Rev, moved.Agent, moved.Observed = 1, "a/1", moved.Generation
 	f.put(g, moved)
-	got, err := f.B.LaneRows(f.ctx, env, "a/1", true)
+	got, err := f.B.AgentRows(f.ctx, env, "a/1", true)
 	f.ok(err)
 	f.same(idsOf(got), []resource.ID{id(1), id(2), id(3)}, "after a row moved")
-	got, err = f.B.LaneRows(f.ctx, env, lane, false)
+	got, err = f.B.AgentRows(f.ctx, env, lane, false)
 	f.ok(err)
 	f.same(len(got), 0, "and lost its ticket")
 }
@@ -410,7 +410,7 @@ func scheduleOfSome(f *fixture) {
 	lanes := []string{"a", "a/1", "a/1/0", "a0", "a-", "b"}
 	rows := freshRows(len(lanes))
 	for i := range rows {
-		rows[i].Lane, rows[i].Generation = lanes[i], int64(i+1)
+		rows[i].Agent, rows[i].Generation = lanes[i], int64(i+1)
 	}
 	rows[1].Generation = 0
 	e := wholeEnv()
@@ -436,7 +436,7 @@ func scheduleOfSome(f *fixture) {
 				continue
 			}
 			if n := rows[i].Ticket(); n != 0 {
-				tickets = append(tickets, state.Ticket{ID: rows[i].ID, Lane: l, N: n})
+				tickets = append(tickets, state.Ticket{ID: rows[i].ID, Agent: l, N: n})
 			}
 			if l != "b" {
 				open[l] = []resource.ID{}
@@ -460,7 +460,7 @@ func scheduleOfSome(f *fixture) {
 // reads.
 func looksAsItIsAsked(f *fixture) {
 	rows := freshRows(4)
-	rows[1].Generation, rows[3].Lane = 7, "other"
+	rows[1].Generation, rows[3].Agent = 7, "other"
 	f.put(f.planning(env), rows...)
 	f.commit(state.Commit{Guard: f.planning(env), Plan: true, Env: &state.Env{Name: env, Last: 3},
 		Agents: []resource.Agent{{Name: lane, Transport: "local", Lanes: 2}}})
@@ -479,7 +479,7 @@ func looksAsItIsAsked(f *fixture) {
 	f.same(byID(gotRows), byID(wantRows), "rows")
 	f.same(gotCounts, wantCounts, "counts")
 	for _, all := range []bool{true, false} {
-		var want state.Lane
+		var want state.AgentWork
 		want.Schedule, err = f.A.Schedule(f.ctx, env, lane)
 		f.ok(err)
 		want.Env, err = f.A.Env(f.ctx, env)
@@ -487,9 +487,9 @@ func looksAsItIsAsked(f *fixture) {
 		agents, err := f.A.Agents(f.ctx, env, lane)
 		f.ok(err)
 		want.Agent = agents[lane]
-		want.Rows, err = f.A.LaneRows(f.ctx, env, lane, all)
+		want.Rows, err = f.A.AgentRows(f.ctx, env, lane, all)
 		f.ok(err)
-		got, err := s.Lane(f.ctx, env, lane, func(state.Schedule, state.Env) bool { return all })
+		got, err := s.AgentWork(f.ctx, env, lane, func(state.Schedule, state.Env) bool { return all })
 		f.ok(err)
 		got.Rows, want.Rows = byID(got.Rows), byID(want.Rows)
 		f.same(got, want, fmt.Sprintf("all rows: %v", all))

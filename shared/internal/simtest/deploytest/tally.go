@@ -18,7 +18,7 @@ func (f *fixture) tallies(of state.Tallier) []state.Tally {
 	got, err := of.Tally(f.ctx, env)
 	f.ok(err)
 	order := func(a, b state.Tally) int {
-		return cmp.Or(cmp.Compare(a.Lane, b.Lane), cmp.Compare(a.Type, b.Type),
+		return cmp.Or(cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Type, b.Type),
 			cmp.Compare(a.Status, b.Status))
 	}
 	slices.SortFunc(got, order)
@@ -26,7 +26,7 @@ func (f *fixture) tallies(of state.Tallier) []state.Tally {
 	f.ok(err)
 	counts := map[state.Tally]int{}
 	for i := range rows {
-		counts[state.Tally{Lane: rows[i].Lane, Type: rows[i].ID.Type(), Status: rows[i].Status()}]++
+		counts[state.Tally{Agent: rows[i].Agent, Type: rows[i].ID.Type(), Status: rows[i].Status()}]++
 	}
 	var want []state.Tally
 	for t, n := range counts {
@@ -42,7 +42,7 @@ func (f *fixture) tallies(of state.Tallier) []state.Tally {
 func typed(kind, agent string, n int) state.Row {
 	r := fresh(n)
 	r.ID = resource.NewID(kind, agent, resource.Key{Name: "name", Value: string(r.ID)})
-	r.Lane = agent
+	r.Agent = agent
 	return r
 }
 
@@ -63,7 +63,7 @@ func tallyCounts(f *fixture) {
 	f.commit(state.Commit{Guard: f.guard(lane), Rows: []state.Row{failed}})
 	f.same(len(f.tallies(of)), 4, "one has failed")
 	moved := f.row(rows[2].ID)
-	moved.Lane = "b"
+	moved.Agent = "b"
 	f.commit(state.Commit{Guard: plan, Plan: true, Rows: []state.Row{moved}})
 	f.tallies(of)
 	gone := f.row(rows[0].ID)

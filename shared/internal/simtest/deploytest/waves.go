@@ -15,7 +15,7 @@ func (f *fixture) wave(epoch int64) (a, b state.Guard) {
 	f.t.Helper()
 	a, b = f.guard("a"), f.guard("b")
 	rows := freshRows(4)
-	rows[2].Lane, rows[3].Lane = "b", "b"
+	rows[2].Agent, rows[3].Agent = "b", "b"
 	f.put(a, rows...)
 	f.beginWave(epoch)
 	return a, b
@@ -54,7 +54,7 @@ func waveChecks() []check {
 		}},
 		{"OrphansAreNotWaitedFor", func(f *fixture) {
 			rows := freshRows(4)
-			rows[2].Lane, rows[3].Lane = "b", "b"
+			rows[2].Agent, rows[3].Agent = "b", "b"
 			for i := 1; i < 4; i++ {
 				rows[i].Orphaned = true
 			}
@@ -82,21 +82,21 @@ func waveChecks() []check {
 			g := f.guard(lane)
 			rows := freshRows(n)
 			for i := range rows {
-				rows[i].Lane = fmt.Sprintf("agent%d", i)
+				rows[i].Agent = fmt.Sprintf("agent%d", i)
 			}
 			f.put(g, rows...)
 			f.beginWave(1)
 			want := map[string][]resource.ID{}
 			for i := range rows {
-				want[rows[i].Lane] = none
+				want[rows[i].Agent] = none
 			}
 			for _, i := range []int{3, 103} {
-				f.commit(state.Commit{Guard: f.guard(rows[i].Lane),
+				f.commit(state.Commit{Guard: f.guard(rows[i].Agent),
 					Checked: []resource.ID{rows[i].ID}, Epoch: 1})
-				want[rows[i].Lane] = []resource.ID{rows[i].ID}
+				want[rows[i].Agent] = []resource.ID{rows[i].ID}
 			}
-			f.commit(state.Commit{Guard: f.guard(rows[5].Lane), WaveDone: 1})
-			delete(want, rows[5].Lane)
+			f.commit(state.Commit{Guard: f.guard(rows[5].Agent), WaveDone: 1})
+			delete(want, rows[5].Agent)
 			f.same(f.unfinished(), want, "lanes")
 		}},
 		{"CheckedWaitsForItsRow", func(f *fixture) {
@@ -151,7 +151,7 @@ func waveChecks() []check {
 			f.lease(f.A, "pla", f.HolderA())
 			f.same(len(f.unfinished()), 2, "a lease makes no lane")
 			moved, gone := f.row(id(2)), f.row(id(3))
-			moved.Lane, gone.Gone = "a", true
+			moved.Agent, gone.Gone = "a", true
 			f.put(b, moved, gone)
 			f.same(f.unfinished(), map[string][]resource.ID{"a": none},
 				"a lane that lost all its rows")

@@ -137,9 +137,9 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 		r.violate("L1",
 			"the record of a run of %s says %s, and its row %s (last run %s, %s, %d attempts)",
 			row.ID, a.Outcome, row.Status(), row.LastRun, row.Comparison(), row.Attempts)
-	case len(row.LeftLanes()) > 0 && a.Outcome != state.StatusDeploying:
+	case len(row.EarlierAgents()) > 0 && a.Outcome != state.StatusDeploying:
 		r.violate("D2", "%s has been run, and counts as perhaps still being run in %v", row.ID,
-			row.LeftLanes())
+			row.EarlierAgents())
 	case row.Why() != a.Reason && row.Block() != state.BlockedYes:
 		r.violate("L1", "the record of a run of %s gives as reason %q, and its row %q", row.ID,
 			a.Reason, row.Why())
@@ -162,7 +162,7 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 		r.violate("C1", "the facts of %s were read and are still asked for", row.ID)
 	}
 	if !row.ChangedAt.Equal(was.ChangedAt) && have != nil && !have.acted && !was.PossiblyChanged &&
-		len(was.LeftLanes()) == 0 {
+		len(was.EarlierAgents()) == 0 {
 		r.violate("C1", "%s tells of a change, and its handler has changed nothing", row.ID)
 	}
 }
@@ -171,7 +171,7 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 func clean(r *state.Row) bool {
 	return asWanted(r) && r.Block() == state.NotBlocked && r.Attempts == 0 && r.NextAt.IsZero() &&
 		r.Waiting == nil && r.Creating == "" && !r.WantFacts() && !r.PossiblyChanged &&
-		!r.Removing && !r.Orphaned && r.Reason == "" && len(r.LeftLanes()) == 0
+		!r.Removing && !r.Orphaned && r.Reason == "" && len(r.EarlierAgents()) == 0
 }
 
 // expectStale records that the action of a run must be marked as stale, since its row has a
@@ -235,7 +235,7 @@ func receivedChange(r *run, t *task, i int, row *state.Row) bool {
 		}
 		here := t.books.runs[q]
 		if !of.ChangedAt.IsZero() && !of.ChangedAt.Before(row.SucceededAt) || of.PossiblyChanged ||
-			len(of.LeftLanes()) > 0 ||
+			len(of.EarlierAgents()) > 0 ||
 			here != nil && here.acted {
 			return true
 		}

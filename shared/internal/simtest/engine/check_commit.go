@@ -197,7 +197,7 @@ func checkPatient(r *run, t *task, row *state.Row, lane string) {
 	i, known := eff.index[row.ID]
 	for j, id := range eff.ids {
 		q, read := t.books.saw[id]
-		if known && eff.needs[i]&(1<<j) != 0 && read && q.Lane != lane && q.Ticket() != 0 &&
+		if known && eff.needs[i]&(1<<j) != 0 && read && q.Agent != lane && q.Ticket() != 0 &&
 			!asWanted(&q) {
 			r.violate("D6", "%s skips %s, and has read that %s, which that requires, is scheduled",
 				t.name, row.ID, id)
@@ -275,7 +275,7 @@ func longestPause(r *run, t *task) time.Duration {
 // lane that knew of the loss has reported the change.
 func checkInherited(r *run, t *task, key string) {
 	for _, id := range t.books.inherits[key] {
-		if row := r.state.read(env).rows[id]; row != nil && row.Lane == key && !row.Orphaned &&
+		if row := r.state.read(env).rows[id]; row != nil && row.Agent == key && !row.Orphaned &&
 			!row.PossiblyChanged &&
 			row.ChangedAt.Equal(t.books.changed[id]) &&
 			!r.books.forgotten[id] && // the resource was replaced since

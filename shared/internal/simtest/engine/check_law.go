@@ -99,7 +99,7 @@ func changedBefore(r *run, t *task, id resource.ID) bool {
 
 // isRunning reports whether a worker has claimed a row and holds its lane.
 func isRunning(r *run, row *state.Row) bool {
-	l := r.state.read(env).leases[row.Lane]
+	l := r.state.read(env).leases[row.Agent]
 	return l != nil && l.Holder != "" && r.time().Before(l.Until) &&
 		slices.Contains(l.Running, row.ID)
 }
@@ -110,13 +110,13 @@ func reasonPlanned(r *run, t *task, row, was *state.Row, had bool, entries []fol
 	blocked := was.Block() == state.BlockedTemp || was.Block() == state.BlockedYes ||
 		was.Block() == state.NeedsPerson
 	same := had && row.Hash == was.Hash && string(row.Body) == string(was.Body) &&
-		row.Lane == was.Lane
+		row.Agent == was.Agent
 	asked := row.Ticket() != 0 && row.Ticket() != was.Ticket()
 	deploys := (t.books.asks == state.PriorityUserDeploy || t.books.retries) &&
 		!t.checksAgent(row.ID.Agent())
 	switch {
 	case row.Ticket() == 0:
-	case !had, row.Hash != was.Hash, row.Lane != was.Lane, was.Orphaned,
+	case !had, row.Hash != was.Hash, row.Agent != was.Agent, was.Orphaned,
 		was.Comparison() == state.Undefined:
 		l.add(row.ID, "another intent", false)
 	case row.WantFacts() && !was.WantFacts():

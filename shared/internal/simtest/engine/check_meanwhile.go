@@ -17,7 +17,7 @@ func checkMeanwhile(r *run, t *task, row, was *state.Row) {
 	switch {
 	case was.Block() == state.BlockedYes && row.Block() != state.BlockedYes:
 		r.violate("D6", "%s lets %s run again, which was blocked while it ran", t.name, row.ID)
-	case was.Lane != t.books.lane && row.Checked != was.Checked:
+	case was.Agent != t.books.lane && row.Checked != was.Checked:
 		r.violate("D4", "%s counts %s as checked in a lane that it was moved to while it ran",
 			t.name, row.ID)
 	case !known || row.Block() == state.BlockedYes:
@@ -107,7 +107,7 @@ func checkNotified(r *run, t *task, row, was *state.Row, c *state.Commit) {
 
 // lostElsewhere reports whether a run of a row in its former lane has ended without a record.
 func lostElsewhere(r *run, t *task, e *environment, row *state.Row) bool {
-	for _, key := range row.LeftLanes() {
+	for _, key := range row.EarlierAgents() {
 		if l := e.leases[key]; l != nil && key != t.books.lane && l.Holder != "" &&
 			!r.time().Before(l.Until) && slices.Contains(l.Running, row.ID) {
 			return true
@@ -171,13 +171,13 @@ func checkMoved(r *run, t *task, row, was *state.Row) {
 		r.violate("D1",
 			"%s gives %s other requirements, and a run that has begun counts as if it had waited "+
 				"for them", t.name, row.ID)
-	case row.Lane != was.Lane && row.Ticket() == 0 && inWave(r, e, was) && !inWave(r, e, row):
+	case row.Agent != was.Agent && row.Ticket() == 0 && inWave(r, e, was) && !inWave(r, e, row):
 		r.violate("D4",
 			"%s moves %s, which a check of everything still asks for, to where that is over",
 			t.name, row.ID)
 	}
 	asked := row.Ticket() != 0 && was.Ticket() == 0 && asWanted(was) &&
-		was.Block() == state.NotBlocked && !row.WantFacts() && row.Lane == was.Lane
+		was.Block() == state.NotBlocked && !row.WantFacts() && row.Agent == was.Agent
 	if t.books.plain && asked && !t.books.waving && string(row.Body) != string(was.Body) &&
 		!requiresMore(row.Body, was.Body) {
 		r.violate("C1", "%s schedules %s, which is deployed and requires nothing new", t.name,

@@ -147,7 +147,7 @@ func sameOutcome(row, was *state.Row) bool {
 func checkPlanned(r *run, t *task, row, was *state.Row) {
 	// it takes over the state of another row
 	isNew := was.Orphaned || was.Removing || len(row.EarlierIDs()) > 0
-	if was.Rev > 0 && row.Lane != was.Lane {
+	if was.Rev > 0 && row.Agent != was.Agent {
 		r.books.moved[row.ID] = true
 	}
 	switch {
@@ -168,7 +168,7 @@ func checkPlanned(r *run, t *task, row, was *state.Row) {
 	if !t.books.plain && !t.spared(row.ID.Agent()) || isNew {
 		return
 	}
-	same := row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Lane == was.Lane
+	same := row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Agent == was.Agent
 	if same && asWanted(was) && was.Block() != state.BlockedYes && was.Ticket() == 0 &&
 		row.Ticket() != 0 && !row.WantFacts() &&
 		// a check of everything may schedule a resource whose requirements have changed

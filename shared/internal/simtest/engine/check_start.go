@@ -88,7 +88,7 @@ func checkClaim(r *run, t *task, c *state.Commit) {
 			r.violate("D1",
 				"%s starts %s while %s, which has to be finished before, is scheduled (ticket "+
 					"%d, %s, lane %s, wave %d of %d) and unfinished",
-				t.name, id, first, e.rows[first].Ticket(), e.rows[first].Status(), e.rows[first].Lane,
+				t.name, id, first, e.rows[first].Ticket(), e.rows[first].Status(), e.rows[first].Agent,
 				e.rows[first].Checked, e.env.Wave.Epoch)
 		}
 		if why := unreadyFor(r, e, i, earlier); why != "" {
@@ -248,14 +248,14 @@ func inWave(r *run, e *environment, row *state.Row) bool {
 
 // uncheckedBy is inWave without regard to the class of the row's failure.
 func uncheckedBy(r *run, e *environment, row *state.Row) bool {
-	return e.waveLeft(row.Lane) && !r.checkedInWave(e, row) && !row.Removing && !row.Orphaned &&
+	return e.waveLeft(row.Agent) && !r.checkedInWave(e, row) && !row.Removing && !row.Orphaned &&
 		row.Comparison() != state.Undefined && row.Block() != state.BlockedYes &&
 		row.Block() != state.NeedsPerson
 }
 
 // checkedInWave reports whether the last check of everything has checked a row in its current lane.
 func (*run) checkedInWave(e *environment, row *state.Row) bool {
-	return row.Checked >= e.env.Wave.Epoch || e.wasChecked(row.ID, row.Lane, e.env.Wave.Epoch)
+	return row.Checked >= e.env.Wave.Epoch || e.wasChecked(row.ID, row.Agent, e.env.Wave.Epoch)
 }
 
 // unreadyFor describes a requirement of a node that is not deployed, except those claimed with it.

@@ -58,7 +58,7 @@ func queueOf(r *run, agent string) *fifo {
 // put adds a message, unless its deduplication id was used recently.
 func (q *fifo) put(notice state.Notice, id int) {
 	if at, ok := q.seen[id]; ok && q.r.sched.now < at+dedup {
-		q.r.tracef("the notice of %s is swallowed as a duplicate", notice.Lane)
+		q.r.tracef("the notice of %s is swallowed as a duplicate", notice.Agent)
 		return
 	}
 	q.seen[id] = q.r.sched.now
@@ -101,14 +101,14 @@ func (q *fifo) take() []*message {
 	r, f := q.r, q.r.plan.Functions
 	blocked := map[string]bool{}
 	for _, m := range q.messages {
-		blocked[m.notice.Lane] = blocked[m.notice.Lane] || m.hidden > r.sched.now
+		blocked[m.notice.Agent] = blocked[m.notice.Agent] || m.hidden > r.sched.now
 	}
 	var take []*message
 	for _, m := range slices.Clone(q.messages) {
 		switch {
-		case blocked[m.notice.Lane] || len(take) == f.Batch:
+		case blocked[m.notice.Agent] || len(take) == f.Batch:
 		case m.receives == f.Receives:
-			r.tracef("a notice of %s is given up after %d deliveries", m.notice.Lane, m.receives)
+			r.tracef("a notice of %s is given up after %d deliveries", m.notice.Agent, m.receives)
 			q.drop(m)
 		default:
 			m.receives++
@@ -154,19 +154,19 @@ func nextLane(r *run, b *batch, i int) {
 	until := b.began + f.Timeout - f.Margin
 	for i < len(b.messages) &&
 		slices.ContainsFunc(b.messages[:i],
-			func(m *message) bool { return m.notice.Lane == b.messages[i].notice.Lane }) {
+			func(m *message) bool { return m.notice.Agent == b.messages[i].notice.Agent }) {
 		i++ // answered by the earlier message of the lane
 	}
 	if i == len(b.messages) || r.sched.now >= until {
 		answerLane(r, b, i)
 		return
 	}
-	lane := b.messages[i].notice.Lane
+	lane := b.messages[i].notice.Agent
 	p := b.proc
-	r.task(p, "RunLane "+lane, func(t *task) error {
+	r.task(p, "RunAgent "+lane, func(t *task) error {
 		t.books.lane = lane
 		t.books.until = r.epoch.Add(until)
-		out, err := p.engine.RunLane(taskContext{t}, env, lane, t.books.until)
+		out, err := p.engine.RunAgent(taskContext{t}, env, lane, t.books.until)
 		if p.dead {
 			return err
 		}
@@ -179,7 +179,7 @@ func nextLane(r *run, b *batch, i int) {
 		case out.Busy:
 			r.busy(lane)
 		case out.More:
-			_ = (&notifierPort{p}).Notify(taskContext{t}, env, []state.Notice{{Lane: lane}})
+			_ = (&notifierPort{p}).Notify(taskContext{t}, env, []state.Notice{{Agent: lane}})
 		}
 		if !p.dead {
 			nextLane(r, b, i+1)

@@ -69,13 +69,13 @@ func TestFIFO(t *testing.T) {
 	put := func(q *fifo, lanes ...string) {
 		for _, l := range lanes {
 			q.r.sent++
-			q.put(state.Notice{Lane: l}, q.r.sent)
+			q.put(state.Notice{Agent: l}, q.r.sent)
 		}
 	}
 	lanes := func(ms []*message) string {
 		var out []string
 		for _, m := range ms {
-			out = append(out, m.notice.Lane)
+			out = append(out, m.notice.Agent)
 		}
 		return strings.Join(out, " ")
 	}
@@ -104,16 +104,16 @@ func TestFIFO(t *testing.T) {
 	t.Run("Deduplication", func(t *testing.T) {
 		t.Parallel()
 		q := newQueue(t)
-		q.put(state.Notice{Lane: "a"}, 7)
+		q.put(state.Notice{Agent: "a"}, 7)
 		q.drop(q.take()[0])
 		q.r.sched.now += dedup - 1
-		q.put(state.Notice{Lane: "a"}, 7)
+		q.put(state.Notice{Agent: "a"}, 7)
 		if len(q.messages) != 0 {
 			t.Error("an id that was used less than five minutes ago is taken again, though its " +
 				"message is gone")
 		}
 		q.r.sched.now++
-		q.put(state.Notice{Lane: "a"}, 7)
+		q.put(state.Notice{Agent: "a"}, 7)
 		if len(q.messages) != 1 {
 			t.Error("an id that was used five minutes ago is not taken")
 		}

@@ -104,10 +104,10 @@ func (m *notifiesNoResults) Notify(ctx context.Context, env string, notices []st
 // mixesPriorities turns priorities round in what a worker reads of its lane.
 type mixesPriorities struct{ state.State }
 
-func (m *mixesPriorities) LaneRows(
+func (m *mixesPriorities) AgentRows(
 	ctx context.Context, env, lane string, all bool,
 ) ([]state.Row, error) {
-	rows, err := m.State.LaneRows(ctx, env, lane, all)
+	rows, err := m.State.AgentRows(ctx, env, lane, all)
 	for i := range rows {
 		rows[i].Priority = state.PriorityRepairTimer + 1 - rows[i].Priority
 	}
@@ -117,10 +117,10 @@ func (m *mixesPriorities) LaneRows(
 // forgetsReportOnly leaves that out of what a worker reads of its lane.
 type forgetsReportOnly struct{ state.State }
 
-func (m *forgetsReportOnly) LaneRows(
+func (m *forgetsReportOnly) AgentRows(
 	ctx context.Context, env, lane string, all bool,
 ) ([]state.Row, error) {
-	rows, err := m.State.LaneRows(ctx, env, lane, all)
+	rows, err := m.State.AgentRows(ctx, env, lane, all)
 	for i := range rows {
 		if res, err := resource.Decode(rows[i].Body); err == nil && res.ReportOnly {
 			res.ReportOnly = false

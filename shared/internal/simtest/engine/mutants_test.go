@@ -174,8 +174,8 @@ func (m *acceptsStale) Commit(
 		r := &c.Rows[i]
 		if have := m.s.read(env).rows[r.ID]; have != nil && have.Rev != r.Rev &&
 			r.LastRun == state.RunSuccess {
-			r.Rev, r.Hash, r.Version, r.Body, r.Lane, r.Orphaned, r.Deployed = have.Rev, have.Hash,
-				have.Version, have.Body, have.Lane, have.Orphaned, have.Hash
+			r.Rev, r.Hash, r.Version, r.Body, r.Agent, r.Orphaned, r.Deployed = have.Rev, have.Hash,
+				have.Version, have.Body, have.Agent, have.Orphaned, have.Hash
 		}
 	}
 	return m.State.Commit(ctx, env, c)
@@ -427,8 +427,8 @@ type swallows struct {
 func (m *swallows) Notify(ctx context.Context, env string, notices []state.Notice) error {
 	var out []state.Notice
 	for _, r := range notices {
-		if !m.seen[r.Lane] {
-			m.seen[r.Lane] = true
+		if !m.seen[r.Agent] {
+			m.seen[r.Agent] = true
 			out = append(out, r)
 		}
 	}

@@ -122,7 +122,7 @@ func checkLate(r *run) {
 	for i, id := range eff.ids {
 		row := e.rows[id]
 		if scheduled&(1<<i) != 0 && scheduled&eff.all[i] == 0 && row.Current().NotBefore.IsZero() &&
-			len(row.LeftLanes()) == 0 && !r.books.mayStillWait(id, scheduled) {
+			len(row.EarlierAgents()) == 0 && !r.books.mayStillWait(id, scheduled) {
 			traceRest(r)
 			r.violate("late", "%s could run (%s, ticket %d), and would not without a sweep", id,
 				row.Status(), row.Ticket())
@@ -350,7 +350,7 @@ func traceRest(r *run) {
 	for _, id := range e.ids {
 		row := e.rows[id]
 		r.tracef("%s: %s, ticket %d, lane %s, wave %d of %d, not before %s, next %s", id,
-			row.Status(), row.Ticket(), row.Lane, row.Checked, e.env.Wave.Epoch, row.Current().NotBefore,
+			row.Status(), row.Ticket(), row.Agent, row.Checked, e.env.Wave.Epoch, row.Current().NotBefore,
 			row.Timer())
 	}
 }

@@ -114,10 +114,10 @@ func (s *statePort) Rows(ctx context.Context, env string, ids []resource.ID) ([]
 	return read(ctx, s, "Rows", func() ([]state.Row, error) { return s.to.Rows(ctx, env, ids) })
 }
 
-// LaneRows implements state.State.
-func (s *statePort) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
+// AgentRows implements state.State.
+func (s *statePort) AgentRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
 	return read(ctx, s, "LaneRows",
-		func() ([]state.Row, error) { return s.to.LaneRows(ctx, env, lane, all) })
+		func() ([]state.Row, error) { return s.to.AgentRows(ctx, env, lane, all) })
 }
 
 // ScanRows implements state.State.

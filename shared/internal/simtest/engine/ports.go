@@ -94,7 +94,7 @@ func (r *run) send(notice state.Notice) {
 	if r.faulty {
 		switch x := r.sched.rng.Float64(); {
 		case x < f.lost:
-			r.tracef("the notice of %s is lost", notice.Lane)
+			r.tracef("the notice of %s is lost", notice.Agent)
 			r.happened("notice lost")
 			copies = 0
 		case x < f.lost+f.doubled:
@@ -118,7 +118,7 @@ func (r *run) send(notice state.Notice) {
 // arrive puts a message into a queue or delivers it. A repeated send has the id of the first one.
 func (r *run) arrive(notice state.Notice, id int) {
 	if r.plan.Functions != nil {
-		queueOf(r, notice.Lane).put(notice, id)
+		queueOf(r, notice.Agent).put(notice, id)
 		return
 	}
 	r.deliver(notice)
@@ -133,29 +133,29 @@ func (r *run) deliver(notice state.Notice) {
 	if p == nil {
 		return // there is no process: the message is lost
 	}
-	have := p.notices[notice.Lane]
+	have := p.notices[notice.Agent]
 	if have == nil {
 		have = &unanswered{}
-		p.notices[notice.Lane] = have
+		p.notices[notice.Agent] = have
 	}
 	if have.all = have.all || len(notice.Done) == 0; !have.all {
 		have.ids = append(have.ids, notice.Done...)
 	}
 	for _, t := range r.sched.tasks {
-		if t.proc == p && t.books.lane == notice.Lane && r.plan.Await {
+		if t.proc == p && t.books.lane == notice.Agent && r.plan.Await {
 			return // the lane is served here: its worker reads the notices when it waits or ends
 		}
 	}
-	r.serve(p, notice.Lane)
+	r.serve(p, notice.Agent)
 }
 
 // serve starts a run of a lane.
 func (r *run) serve(p *process, lane string) {
 	delete(p.notices, lane)
-	r.task(p, "RunLane "+lane, func(t *task) error {
+	r.task(p, "RunAgent "+lane, func(t *task) error {
 		t.books.lane = lane
 		t.books.until = r.time().Add(r.plan.laneFor)
-		out, err := p.engine.RunLane(taskContext{t}, env, lane, t.books.until)
+		out, err := p.engine.RunAgent(taskContext{t}, env, lane, t.books.until)
 		if p.dead {
 			return err
 		}
@@ -181,7 +181,7 @@ func (r *run) busy(lane string) {
 	r.busyLanes[lane] = true
 	r.sched.at(r.sched.now+200*time.Millisecond, func() {
 		r.busyLanes[lane] = false
-		r.arrive(state.Notice{Lane: lane}, id)
+		r.arrive(state.Notice{Agent: lane}, id)
 	})
 }
 

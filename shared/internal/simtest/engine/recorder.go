@@ -137,9 +137,9 @@ func (c *recorder) Rows(ctx context.Context, env string, ids []resource.ID) ([]s
 	return rows, err
 }
 
-// LaneRows implements state.State.
-func (c *recorder) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
-	rows, err := c.State.LaneRows(ctx, env, lane, all)
+// AgentRows implements state.State.
+func (c *recorder) AgentRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
+	rows, err := c.State.AgentRows(ctx, env, lane, all)
 	if b := c.r.sched.cur.books; err == nil && !b.dry && lane == b.lane {
 		for i := range rows {
 			delete(b.saw, rows[i].ID) // it has moved here since the read

@@ -54,7 +54,7 @@ func (b *books) notified(r *run, notice state.Notice) {
 	if t := r.sched.cur; t != nil {
 		t.books.notices++
 	}
-	checkText(r, "a message", notice.Lane)
+	checkText(r, "a message", notice.Agent)
 	for _, id := range notice.Done {
 		checkText(r, "a message", string(id))
 	}

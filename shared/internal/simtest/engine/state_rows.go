@@ -22,12 +22,12 @@ func (s *State) Rows(_ context.Context, env string, ids []resource.ID) ([]state.
 	return out, nil
 }
 
-// LaneRows implements state.State.
-func (s *State) LaneRows(_ context.Context, env, lane string, all bool) ([]state.Row, error) {
+// AgentRows implements state.State.
+func (s *State) AgentRows(_ context.Context, env, lane string, all bool) ([]state.Row, error) {
 	e := s.read(env)
 	var out []state.Row
 	for _, id := range e.ids {
-		if r := e.rows[id]; r.Lane == lane && (all || r.Ticket() != 0) {
+		if r := e.rows[id]; r.Agent == lane && (all || r.Ticket() != 0) {
 			out = append(out, *r)
 		}
 	}
@@ -68,17 +68,17 @@ func (s *State) Schedule(_ context.Context, env string, agents ...string) (state
 		Halted: e.env.Halted}
 	for _, id := range e.ids {
 		r := e.rows[id]
-		if len(agents) > 0 && !slices.Contains(agents, r.Lane) {
+		if len(agents) > 0 && !slices.Contains(agents, r.Agent) {
 			continue
 		}
 		if r.Ticket() != 0 {
-			out.Tickets = append(out.Tickets, state.Ticket{ID: id, Lane: r.Lane, N: r.Ticket()})
+			out.Tickets = append(out.Tickets, state.Ticket{ID: id, Agent: r.Agent, N: r.Ticket()})
 		}
-		if _, listed := out.Unfinished[r.Lane]; !listed && !r.Orphaned && e.waveLeft(r.Lane) {
+		if _, listed := out.Unfinished[r.Agent]; !listed && !r.Orphaned && e.waveLeft(r.Agent) {
 			if out.Unfinished == nil {
 				out.Unfinished = map[string][]resource.ID{}
 			}
-			out.Unfinished[r.Lane] = slices.Clone(e.checkedIn(r.Lane))
+			out.Unfinished[r.Agent] = slices.Clone(e.checkedIn(r.Agent))
 		}
 	}
 	return out, nil
@@ -93,7 +93,7 @@ func (e *environment) waveLeft(lane string) bool {
 // waving reports whether any lane has not finished the last check of everything.
 func (e *environment) waving() bool {
 	for _, row := range e.rows {
-		if !row.Orphaned && e.waveLeft(row.Lane) {
+		if !row.Orphaned && e.waveLeft(row.Agent) {
 			return true
 		}
 	}
@@ -153,8 +153,8 @@ func (s *State) Finished(
 		case r == nil:
 		case r.Ticket() != 0:
 			continue
-		case epoch != 0 && r.Checked < epoch && !e.finishedWave(r.Lane, epoch) &&
-			!e.wasChecked(id, r.Lane, epoch):
+		case epoch != 0 && r.Checked < epoch && !e.finishedWave(r.Agent, epoch) &&
+			!e.wasChecked(id, r.Agent, epoch):
 			continue
 		}
 		out = append(out, id)

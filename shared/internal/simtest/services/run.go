@@ -273,7 +273,7 @@ func (b notifier) Notify(ctx context.Context, _ string, notices []state.Notice) 
 	return b.x.Call(ctx, "Notify", func() error {
 		for _, notice := range notices {
 			for _, late := range b.x.r.bench.Lost() {
-				b.x.r.bench.At(b.x.r.bench.Now()+late, func() { b.x.r.serve(notice.Lane) })
+				b.x.r.bench.At(b.x.r.bench.Now()+late, func() { b.x.r.serve(notice.Agent) })
 			}
 		}
 		return nil
@@ -288,7 +288,7 @@ func (r *run) serve(lane string) {
 	}
 	const limit = 30 * time.Second
 	x.Go("serves "+lane, func(ctx context.Context) {
-		out, err := x.engine.RunLane(ctx, env, lane, r.bench.Time().Add(limit))
+		out, err := x.engine.RunAgent(ctx, env, lane, r.bench.Time().Add(limit))
 		if err != nil {
 			r.bench.Tracef("a run of %s ends: %v", lane, err)
 		}
