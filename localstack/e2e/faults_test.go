@@ -211,9 +211,9 @@ func strange(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, body := range []string{"", "{", "[]", `{"env":"no such","lane":"cloud"}`,
-		strings.Repeat("x", 1000), `{"v":1,"env":"f1/../default","lane":"../x"}`,
-		`{"v":1,"env":"ghost","lane":"cloud"}`, `{"v":1,"env":"` + u.env + `","lane":"../x"}`} {
+	for i, body := range []string{"", "{", "[]", `{"env":"no such","agent":"cloud"}`,
+		strings.Repeat("x", 1000), `{"v":1,"env":"f1/../default","agent":"../x"}`,
+		`{"v":1,"env":"ghost","agent":"cloud"}`, `{"v":1,"env":"` + u.env + `","agent":"../x"}`} {
 		if body == "" {
 			body = " "
 		}

@@ -18,12 +18,12 @@ type Progress struct {
 	Scheduled int            // tickets, and resources that a check of everything still has to check
 	Left      map[string]int // Scheduled by agent; nil: not counted
 	Running   []resource.ID  // resources that run now
-	// Interrupted lists the resources that a worker was running when it ended, in lanes that no
+	// Interrupted lists the resources that a worker was running when it ended, in agents that no
 	// other worker has taken over yet.
 	Interrupted []resource.ID
-	Lanes       []string        // lanes with work
+	Lanes       []string        // agents with work
 	Paused      map[string]bool // paused agents
-	Held        map[string]bool // lanes that a worker serves now
+	Held        map[string]bool // agents that a worker serves now
 	// Outbox is the number of pending entries in the outbox. At most 10 are counted.
 	Outbox int
 }
@@ -82,16 +82,16 @@ func (e *Engine) Pulse(ctx context.Context, env string) (Progress, error) {
 	return p, e.running(ctx, env, &p)
 }
 
-// countScheduled fills in the scheduled work: tickets by lane, and additional resources that a
+// countScheduled fills in the scheduled work: tickets by agent, and additional resources that a
 // check of everything requests.
 func (e *Engine) countScheduled(
 	ctx context.Context, s state.Schedule, waiting map[string]int, p *Progress,
 ) error {
-	lanes := map[string]bool{}
+	agents := map[string]bool{}
 	p.Left = map[string]int{}
-	for lane, n := range waiting {
-		lanes[lane] = true
-		p.Left[lane] += n
+	for agent, n := range waiting {
+		agents[agent] = true
+		p.Left[agent] += n
 		p.Scheduled += n
 	}
 	if len(s.Unfinished) > 0 {
@@ -99,29 +99,29 @@ func (e *Engine) countScheduled(
 		if err != nil {
 			return err
 		}
-		agents := g.Agents()
-		perAgent := make([]int, len(agents.Names))
+		names := g.Agents().Names
+		perAgent := make([]int, len(names))
 		for n := range int32(len(g.IDs)) { // see Graph.Node
 			if !g.Removing[n] {
 				perAgent[g.AgentOf(n)]++
 			}
 		}
-		for i, agent := range agents.Names {
+		for i, agent := range names {
 			if checked, ok := s.Unfinished[agent]; ok {
 				n := max(perAgent[i]-len(checked)-waiting[agent], 0)
 				p.Scheduled += n
 				p.Left[agent] += n
 			}
 		}
-		for lane := range s.Unfinished {
-			lanes[lane] = true
+		for agent := range s.Unfinished {
+			agents[agent] = true
 		}
 	}
-	p.Lanes = slices.Sorted(maps.Keys(lanes))
+	p.Lanes = slices.Sorted(maps.Keys(agents))
 	return nil
 }
 
-// running fills in the running resources and the held lanes.
+// running fills in the running resources and the held agents.
 func (e *Engine) running(ctx context.Context, env string, p *Progress) error {
 	leases, err := e.State.Leases(ctx, env)
 	if err != nil {
@@ -131,7 +131,7 @@ func (e *Engine) running(ctx context.Context, env string, p *Progress) error {
 	return nil
 }
 
-// held fills in the fields of Progress that derive from leases. Interrupted covers only the lanes
+// held fills in the fields of Progress that derive from leases. Interrupted covers only the agents
 // in p.Lanes.
 func (e *Engine) held(leases []state.Lease, p *Progress) {
 	p.Held = map[string]bool{}
@@ -150,11 +150,11 @@ func (e *Engine) held(leases []state.Lease, p *Progress) {
 // Claimed holds the state of resources according to the leases.
 type Claimed struct {
 	Running map[resource.ID]bool // running now
-	// Interrupted holds the resources that a worker was running when it ended, in lanes that have
+	// Interrupted holds the resources that a worker was running when it ended, in agents that have
 	// work and that no other worker has taken over yet. Some of these resources may have been
 	// forgotten since.
 	Interrupted map[resource.ID]bool
-	Held        map[string]bool // lanes that a worker serves now
+	Held        map[string]bool // agents that a worker serves now
 }
 
 // Claimed returns the state of an environment's resources according to the leases.
@@ -165,7 +165,7 @@ func (e *Engine) Claimed(ctx context.Context, env string) (Claimed, error) {
 	if err != nil {
 		return c, fault.Wrap(fault.Unknown, "read leases", err)
 	}
-	ended := map[string][]resource.ID{} // by lane
+	ended := map[string][]resource.ID{} // by agent
 	for i := range leases {
 		switch l := &leases[i]; {
 		case l.Key == state.PlanKey:
@@ -184,7 +184,7 @@ func (e *Engine) Claimed(ctx context.Context, env string) (Claimed, error) {
 }
 
 // interrupted fills in Claimed.Interrupted from ended, which holds the interrupted resources by
-// lane. It reads the schedule only if there are any, which is rare.
+// agent. It reads the schedule only if there are any, which is rare.
 func (e *Engine) interrupted(
 	ctx context.Context, env string, ended map[string][]resource.ID, c *Claimed,
 ) error {
@@ -199,12 +199,12 @@ func (e *Engine) interrupted(
 	for _, t := range s.Tickets {
 		busy[t.Agent] = true
 	}
-	for lane := range s.Unfinished {
-		busy[lane] = true
+	for agent := range s.Unfinished {
+		busy[agent] = true
 	}
-	for lane, ids := range ended {
+	for agent, ids := range ended {
 		for _, id := range ids {
-			if busy[lane] {
+			if busy[agent] {
 				c.Interrupted[id] = true
 			}
 		}
@@ -285,7 +285,7 @@ func (e *Engine) FindRows(
 	return e.client().FindRows(ctx, env, q)
 }
 
-// Tally returns the number of resources by lane, type and status, from counters. None is deploying,
+// Tally returns the number of resources by agent, type and status, from counters. None is deploying,
 // since leases record which resources run.
 func (e *Engine) Tally(ctx context.Context, env string) ([]state.Tally, error) {
 	return e.client().Tally(ctx, env)
@@ -341,7 +341,7 @@ func (e *Engine) VersionsOf(ctx context.Context, env string) ([]state.Version, s
 type Overview struct {
 	Env      state.Env
 	Schedule state.Schedule // without Tickets
-	Waiting  map[string]int // tickets, by lane
+	Waiting  map[string]int // tickets, by agent
 	Leases   []state.Lease
 	Counts   map[state.Status]int
 	Paused   map[string]bool // agents

@@ -207,16 +207,16 @@ type Unlogged struct {
 // ten times that space in memory.
 const maxBytes = 8 << 20
 
-// Unlogged returns the committed actions of lanes, and the changes of parameters and facts there and
-// by planners, that are not in the log. It returns about limit actions, the oldest of each lane
-// first. Without lanes it covers the whole environment.
+// Unlogged returns the committed actions of agents, and the changes of parameters and facts there and
+// by planners, that are not in the log. It returns about limit actions, the oldest of each agent
+// first. Without agents it covers the whole environment.
 func (s *actions) Unlogged(
-	ctx context.Context, env string, lanes []string, limit int,
+	ctx context.Context, env string, agents []string, limit int,
 ) (*Unlogged, error) {
 	out := &Unlogged{Env: env}
-	guards := lanes
-	if len(lanes) > 0 {
-		guards = append([]string{state.PlanKey}, lanes...)
+	guards := agents
+	if len(agents) > 0 {
+		guards = append([]string{state.PlanKey}, agents...)
 	}
 	at, bytes := map[string]int{}, 0
 	if err := s.committed(ctx, env, guards, func(i item, c *acted) bool {

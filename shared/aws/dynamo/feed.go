@@ -25,7 +25,7 @@ const (
 	feedAgents         // number of the item of agents
 	feedParams         // sum of the numbers of commits that wrote parameters
 	feedPlan           // number of the planner's lease
-	feedLanes          // sum of the numbers of the lanes' leases
+	feedLanes          // sum of the numbers of the agents' leases
 	feedMark           // hash of the marks of services
 	feedNumbers
 )

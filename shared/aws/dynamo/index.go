@@ -16,7 +16,7 @@ import (
 // entry is dead if its row has another revision, since the write of that revision has added an
 // entry if the row is still active.
 //
-// The row decides whether it is active, and in which lane. The revision of an entry only decides
+// The row decides whether it is active, and at which agent. The revision of an entry only decides
 // which index items can be removed.
 
 // entry is an entry of an index item.

@@ -34,7 +34,7 @@ type lease struct {
 	holder  string
 	fence   int64
 	until   time.Time
-	wave    int64         // last wave in which all rows of the lane were checked
+	wave    int64         // last wave in which all rows of the agent were checked
 	running []resource.ID // that the holder may run
 	// before are the resources that were running before, while it may be unknown whether running
 	// was accepted.
@@ -186,7 +186,7 @@ func (s *leases) Acquire(
 			return state.Lease{}, err
 		}
 	}
-	if key == state.PlanKey { // the holder of a lane reads the environment with its schedule
+	if key == state.PlanKey { // the worker of an agent reads the environment with its schedule
 		out.Env, err = h.record()
 	}
 	return out, err

@@ -71,30 +71,30 @@ func (s *rows) ScanRows(
 }
 
 // AgentRows implements state.State.
-func (s *rows) AgentRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
+func (s *rows) AgentRows(ctx context.Context, env, agent string, all bool) ([]state.Row, error) {
 	if !all {
-		found, _, err := s.active(ctx, env, lane)
+		found, _, err := s.active(ctx, env, agent)
 		return slices.DeleteFunc(found, func(r state.Row) bool {
-			return r.Agent != lane || r.Ticket() == 0
+			return r.Agent != agent || r.Ticket() == 0
 		}), err
 	}
-	return s.laneRows(ctx, env, lane)
+	return s.laneRows(ctx, env, agent)
 }
 
-// laneRows returns all rows of a lane. The counters name the types in the lane, and ids begin with
-// the type and the agent. If rows are missing, the lane has rows of other agents, and laneRows reads
+// laneRows returns all rows of an agent. The counters name the types of the agent, and ids begin with
+// the type and the agent. If rows are missing, ids with escapes begin otherwise, and laneRows reads
 // all rows.
-func (s *rows) laneRows(ctx context.Context, env, lane string) ([]state.Row, error) {
+func (s *rows) laneRows(ctx context.Context, env, agent string) ([]state.Row, error) {
 	leases, err := s.tallied(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	types, total := leases.kinds(lane)
+	types, total := leases.kinds(agent)
 	if total == 0 {
 		return nil, nil
 	}
 	var out []state.Row
-	for _, begin := range append(prefixes(types, []string{lane}), "") {
+	for _, begin := range append(prefixes(types, []string{agent}), "") {
 		if begin == "" {
 			out = nil
 		}
@@ -107,7 +107,7 @@ func (s *rows) laneRows(ctx context.Context, env, lane string) ([]state.Row, err
 			return nil, err
 		}
 		for i := range found {
-			if found[i].Agent == lane {
+			if found[i].Agent == agent {
 				out = append(out, found[i])
 			}
 		}

@@ -59,8 +59,8 @@ func (s *rows) schedule(
 func (s *rows) scheduleUnder(
 	ctx context.Context, h *head, agents []string,
 ) (out scheduled, dead []item, err error) {
-	selects := func(lane string) bool {
-		return len(agents) == 0 || slices.Contains(agents, lane)
+	selects := func(agent string) bool {
+		return len(agents) == 0 || slices.Contains(agents, agent)
 	}
 	e, err := h.record()
 	if err != nil {
@@ -81,11 +81,11 @@ func (s *rows) scheduleUnder(
 	return out, dead, err
 }
 
-// unfinished returns the lanes that have not finished a wave, with the ids that were checked there.
-// The lists of these ids are read before the leases. Otherwise a lane that finishes in between is
+// unfinished returns the agents that have not finished a wave, with the ids that were checked there.
+// The lists of these ids are read before the leases. Otherwise an agent that finishes in between is
 // returned with ids that it had only when it was finished.
 func (s *rows) unfinished(
-	ctx context.Context, env string, epoch int64, selects func(lane string) bool,
+	ctx context.Context, env string, epoch int64, selects func(agent string) bool,
 ) (map[string][]resource.ID, error) {
 	if epoch == 0 {
 		return nil, nil
@@ -105,14 +105,14 @@ func (s *rows) unfinished(
 		return nil, err
 	}
 	var out map[string][]resource.ID
-	for lane := range leases.unfinished(epoch) {
-		if !selects(lane) {
+	for agent := range leases.unfinished(epoch) {
+		if !selects(agent) {
 			continue
 		}
 		if out == nil {
 			out = map[string][]resource.ID{}
 		}
-		out[lane] = slices.Compact(slices.Sorted(slices.Values(checked[lane])))
+		out[agent] = slices.Compact(slices.Sorted(slices.Values(checked[agent])))
 	}
 	return out, nil
 }
@@ -126,15 +126,15 @@ func (s *store) checkedItem(k key, guard string, epoch int64, ids []resource.ID)
 	return s.setBody(k.item(), w.B)
 }
 
-// checkedIDs returns the ids that were checked in a wave, by lane. A prefix of keys may select a
-// lane.
+// checkedIDs returns the ids that were checked in a wave, by agent. A prefix of keys may select a
+// agent.
 func (s *store) checkedIDs(
 	ctx context.Context, env, prefix string, epoch int64,
 ) (map[string][]resource.ID, error) {
 	out := map[string][]resource.ID{}
-	err := s.eachChecked(ctx, env, prefix, func(_ item, lane string, of int64, ids []resource.ID) {
+	err := s.eachChecked(ctx, env, prefix, func(_ item, agent string, of int64, ids []resource.ID) {
 		if of == epoch {
-			out[lane] = append(out[lane], ids...)
+			out[agent] = append(out[agent], ids...)
 		}
 	})
 	return out, err
@@ -143,7 +143,7 @@ func (s *store) checkedIDs(
 // eachChecked calls f for each item of checked ids.
 func (s *store) eachChecked(
 	ctx context.Context, env, prefix string,
-	f func(i item, lane string, epoch int64, ids []resource.ID),
+	f func(i item, agent string, epoch int64, ids []resource.ID),
 ) error {
 	list, err := s.list(ctx, checkedPart(env), prefix)
 	if err != nil {
@@ -155,21 +155,21 @@ func (s *store) eachChecked(
 			return err
 		}
 		d := &binform.Reader{B: raw}
-		lane, epoch, ids := d.Text(), d.Int(), binform.ReadTexts[resource.ID](d)
+		agent, epoch, ids := d.Text(), d.Int(), binform.ReadTexts[resource.ID](d)
 		if !d.Done() {
 			return damaged("the list %s does not decode", keyOf(i).sort)
 		}
-		f(i, lane, epoch, ids)
+		f(i, agent, epoch, ids)
 	}
 	return nil
 }
 
-// dropChecked removes the lists of checked ids of a lane that has finished a wave. It may leave some:
+// dropChecked removes the lists of checked ids of an agent that has finished a wave. It may leave some:
 // no reader uses them, and the end of the next wave removes them.
-func (s *store) dropChecked(ctx context.Context, env, lane string, epoch int64) {
+func (s *store) dropChecked(ctx context.Context, env, agent string, epoch int64) {
 	var keys []key
-	_ = s.eachChecked(ctx, env, lane+"/", func(i item, of string, at int64, _ []resource.ID) {
-		if of == lane && at <= epoch {
+	_ = s.eachChecked(ctx, env, agent+"/", func(i item, of string, at int64, _ []resource.ID) {
+		if of == agent && at <= epoch {
 			keys = append(append(keys, keyOf(i)), parts(i)...)
 		}
 	})
@@ -229,21 +229,21 @@ func (s *rows) Look(
 
 // AgentWork implements state.Looker.
 func (s *rows) AgentWork(
-	ctx context.Context, env, lane string, all func(state.Schedule, state.Env) bool,
+	ctx context.Context, env, agent string, all func(state.Schedule, state.Env) bool,
 ) (state.AgentWork, error) {
-	got, err := s.schedule(ctx, env, []string{lane}, true)
+	got, err := s.schedule(ctx, env, []string{agent}, true)
 	if err != nil {
 		return state.AgentWork{}, err
 	}
-	out := state.AgentWork{Schedule: got.Schedule, Agent: got.agents[lane]}
+	out := state.AgentWork{Schedule: got.Schedule, Agent: got.agents[agent]}
 	if out.Env, err = got.head.record(); err != nil {
 		return out, err
 	}
 	if all(out.Schedule, out.Env) {
-		out.Rows, err = s.laneRows(ctx, env, lane)
+		out.Rows, err = s.laneRows(ctx, env, agent)
 		return out, err
 	}
-	out.Rows = slices.DeleteFunc(got.rows, func(r state.Row) bool { return r.Agent != lane })
+	out.Rows = slices.DeleteFunc(got.rows, func(r state.Row) bool { return r.Agent != agent })
 	return out, nil
 }
 

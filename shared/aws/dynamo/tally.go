@@ -10,11 +10,11 @@ import (
 	"southbound/shared/internal/binform"
 )
 
-// counter is a number of rows of a lane: those of a type and a status, or those with a ticket, which
+// counter is a number of rows of an agent: those of a type and a status, or those with a ticket, which
 // have no type.
 type counter struct {
-	lane, of string
-	status   state.Status
+	agent, of string
+	status    state.Status
 }
 
 // tally is a set of counters, without zeros. Each lease has the sum of the changes that were written
@@ -32,14 +32,14 @@ func (t tally) add(c counter, n int) {
 func (t tally) count(r *state.Row, n int) {
 	t.add(counter{r.Agent, r.ID.Type(), r.Status()}, n)
 	if r.Ticket() != 0 {
-		t.add(counter{lane: r.Agent}, n)
+		t.add(counter{agent: r.Agent}, n)
 	}
 }
 
 func (t tally) write(w *binform.Writer) {
 	w.Len(len(t))
 	for _, c := range slices.SortedFunc(maps.Keys(t), compareCounters) {
-		w.Text(c.lane)
+		w.Text(c.agent)
 		w.Text(c.of)
 		w.Text(string(c.status))
 		w.Int(int64(t[c]))
@@ -47,7 +47,7 @@ func (t tally) write(w *binform.Writer) {
 }
 
 func compareCounters(a, b counter) int {
-	return cmp.Or(cmp.Compare(a.lane, b.lane), cmp.Compare(a.of, b.of),
+	return cmp.Or(cmp.Compare(a.agent, b.agent), cmp.Compare(a.of, b.of),
 		cmp.Compare(a.status, b.status))
 }
 
@@ -116,12 +116,12 @@ func (a *allLeases) public() []state.Lease {
 	return out
 }
 
-// waiting returns the number of tickets by lane.
+// waiting returns the number of tickets by agent.
 func (a *allLeases) waiting() map[string]int {
 	out := map[string]int{}
 	for c, n := range a.sum {
 		if c.of == "" && n > 0 {
-			out[c.lane] = n
+			out[c.agent] = n
 		}
 	}
 	return out
@@ -138,7 +138,7 @@ func (a *allLeases) statuses() map[state.Status]int {
 	return out
 }
 
-// unfinished returns the lanes with rows to check that have not finished a wave; epoch 0: there is
+// unfinished returns the agents with rows to check that have not finished a wave; epoch 0: there is
 // no wave.
 func (a *allLeases) unfinished(epoch int64) map[string]bool {
 	out := map[string]bool{}
@@ -147,7 +147,7 @@ func (a *allLeases) unfinished(epoch int64) map[string]bool {
 	}
 	for c, n := range a.sum {
 		if c.of != "" && c.status != state.StatusOrphaned && n > 0 {
-			out[c.lane] = true
+			out[c.agent] = true
 		}
 	}
 	for _, l := range a.leases {
@@ -158,12 +158,12 @@ func (a *allLeases) unfinished(epoch int64) map[string]bool {
 	return out
 }
 
-// kinds returns the types of the rows of a lane, and the number of these rows; lane "": of all
-// lanes.
-func (a *allLeases) kinds(lane string) (types []string, total int) {
+// kinds returns the types of the rows of an agent, and the number of these rows; agent "": of all
+// agents.
+func (a *allLeases) kinds(agent string) (types []string, total int) {
 	of := map[string]bool{}
 	for c, n := range a.sum {
-		if c.of != "" && n > 0 && (lane == "" || c.lane == lane) {
+		if c.of != "" && n > 0 && (agent == "" || c.agent == agent) {
 			of[c.of] = true
 			total += n
 		}
@@ -180,7 +180,7 @@ func (s *rows) Tally(ctx context.Context, env string) ([]state.Tally, error) {
 	var out []state.Tally
 	for c, n := range all.sum {
 		if c.of != "" && n > 0 {
-			out = append(out, state.Tally{Agent: c.lane, Type: c.of, Status: c.status, Count: n})
+			out = append(out, state.Tally{Agent: c.agent, Type: c.of, Status: c.status, Count: n})
 		}
 	}
 	return out, nil

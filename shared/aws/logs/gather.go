@@ -11,7 +11,7 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// Gatherer collects lanes that ran, and notifies the log of several at a time. Any number of
+// Gatherer collects agents that ran, and notifies the log of several at a time. Any number of
 // goroutines may use it.
 type Gatherer struct {
 	Notifier *Notifier // nil: no notices are sent
@@ -19,33 +19,33 @@ type Gatherer struct {
 	Log      *slog.Logger
 
 	mu      sync.Mutex
-	lanes   map[string]map[string]bool // by environment
-	waiting *waiting                   // nil: no goroutine collects lanes
+	agents  map[string]map[string]bool // by environment
+	waiting *waiting                   // nil: no goroutine collects agents
 }
 
-// waiting is a goroutine that collects lanes for a while, and then notifies the log.
+// waiting is a goroutine that collects agents for a while, and then notifies the log.
 type waiting struct {
 	end  context.CancelFunc
 	done chan struct{}
 }
 
-// gather is how long lanes are collected. It delays the log by that much.
+// gather is how long agents are collected. It delays the log by that much.
 const gather = time.Second
 
-// Add records that a lane ran. The log is notified a second later, or by Flush.
-func (g *Gatherer) Add(ctx context.Context, env, lane string) {
+// Add records that an agent ran. The log is notified a second later, or by Flush.
+func (g *Gatherer) Add(ctx context.Context, env, agent string) {
 	if g.Notifier == nil {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.lanes == nil {
-		g.lanes = map[string]map[string]bool{}
+	if g.agents == nil {
+		g.agents = map[string]map[string]bool{}
 	}
-	if g.lanes[env] == nil {
-		g.lanes[env] = map[string]bool{}
+	if g.agents[env] == nil {
+		g.agents[env] = map[string]bool{}
 	}
-	g.lanes[env][lane] = true
+	g.agents[env][agent] = true
 	if g.waiting == nil {
 		wait, end := context.WithCancel(ctx)
 		g.waiting = &waiting{end, make(chan struct{})}
@@ -53,7 +53,7 @@ func (g *Gatherer) Add(ctx context.Context, env, lane string) {
 	}
 }
 
-// wait notifies the log while lanes are added. If ctx ends, wait returns without a notice.
+// wait notifies the log while agents are added. If ctx ends, wait returns without a notice.
 func (g *Gatherer) wait(ctx context.Context, w *waiting) {
 	defer close(w.done)
 	defer w.end()
@@ -62,7 +62,7 @@ func (g *Gatherer) wait(ctx context.Context, w *waiting) {
 			g.notice(context.WithoutCancel(ctx))
 		}
 		g.mu.Lock()
-		over := ctx.Err() != nil || len(g.lanes) == 0
+		over := ctx.Err() != nil || len(g.agents) == 0
 		if over {
 			g.waiting = nil
 		}
@@ -73,7 +73,7 @@ func (g *Gatherer) wait(ctx context.Context, w *waiting) {
 	}
 }
 
-// Flush notifies the log of all recorded lanes, and returns after that.
+// Flush notifies the log of all recorded agents, and returns after that.
 func (g *Gatherer) Flush(ctx context.Context) {
 	g.mu.Lock()
 	w := g.waiting
@@ -87,11 +87,11 @@ func (g *Gatherer) Flush(ctx context.Context) {
 
 func (g *Gatherer) notice(ctx context.Context) {
 	g.mu.Lock()
-	lanes := g.lanes
-	g.lanes = nil
+	agents := g.agents
+	g.agents = nil
 	g.mu.Unlock()
-	for env, of := range lanes {
-		// the sweep logs the lanes instead
+	for env, of := range agents {
+		// the sweep logs the agents instead
 		if err := g.Notifier.Notify(ctx, env, slices.Sorted(maps.Keys(of))...); err != nil {
 			g.Log.WarnContext(ctx, "the log was not notified", "environment", env, "lanes", len(of),
 				"error", err.Error())

@@ -41,7 +41,7 @@ func (c *counted) is(t *testing.T, when string, requests, messages int) {
 	}
 }
 
-// TestGather wants the log to be notified once for lanes that end about the same time, soon, and
+// TestGather wants the log to be notified once for agents that end about the same time, soon, and
 // for none twice; and everything to be told when an invocation ends, also one that was cut short.
 func TestGather(t *testing.T) {
 	t.Parallel()
@@ -50,8 +50,8 @@ func TestGather(t *testing.T) {
 		g := &logs.Gatherer{Notifier: &logs.Notifier{API: c, URL: "u"}, Clock: platform.Clock{},
 			Log: slog.New(slog.DiscardHandler)}
 		ctx, cancel := context.WithCancel(t.Context())
-		for _, lane := range []string{"a", "b", "c", "a"} {
-			g.Add(ctx, "e", lane)
+		for _, agent := range []string{"a", "b", "c", "a"} {
+			g.Add(ctx, "e", agent)
 		}
 		c.is(t, "at once", 0, 0)
 		time.Sleep(1100 * time.Millisecond)

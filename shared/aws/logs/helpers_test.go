@@ -56,12 +56,12 @@ func (m *maker) actions(agent string, resources, n int) []state.Action {
 	return out
 }
 
-// commits commits actions to a lane, some at once.
+// commits commits actions to an agent, some at once.
 func commits(
-	t *testing.T, l *logs.Log, lane string, actions []state.Action, some int, more ...state.Commit,
+	t *testing.T, l *logs.Log, agent string, actions []state.Action, some int, more ...state.Commit,
 ) {
 	t.Helper()
-	lease, err := l.State.Acquire(t.Context(), env, lane, "worker#1", start, start.Add(time.Hour))
+	lease, err := l.State.Acquire(t.Context(), env, agent, "worker#1", start, start.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func commits(
 		more = append(more, state.Commit{Actions: part})
 	}
 	for _, c := range more {
-		c.Guard = state.Guard{Key: lane, Fence: lease.Fence}
+		c.Guard = state.Guard{Key: agent, Fence: lease.Fence}
 		if _, err := l.State.Commit(t.Context(), env, c); err != nil {
 			t.Fatal(err)
 		}
@@ -79,12 +79,12 @@ func commits(
 	}
 }
 
-// notice makes the messages of notices of lanes.
-func notice(lanes ...string) []events.SQSMessage {
+// notice makes the messages of notices of agents.
+func notice(agents ...string) []events.SQSMessage {
 	var out []events.SQSMessage
-	for i, lane := range lanes {
+	for i, agent := range agents {
 		out = append(out, events.SQSMessage{MessageId: fmt.Sprint(i),
-			Body: fmt.Sprintf(`{"v":1,"env":%q,"agent":%q}`, env, lane)})
+			Body: fmt.Sprintf(`{"v":1,"env":%q,"agent":%q}`, env, agent)})
 	}
 	return out
 }

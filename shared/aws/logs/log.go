@@ -40,7 +40,7 @@ const atOnce = 8192
 // spare is the end of an invocation that is reserved for the response.
 const spare = 2 * time.Second
 
-// Take logs the lanes that messages name. It returns the messages whose lanes could not be logged,
+// Take logs the agents that messages name. It returns the messages whose agents could not be logged,
 // and which have to be delivered again. The result is never nil.
 func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.SQSBatchItemFailure {
 	if end, ok := ctx.Deadline(); ok {
@@ -49,7 +49,7 @@ func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.S
 		defer cancel()
 	}
 	failed := []events.SQSBatchItemFailure{}
-	byEnv := map[string]map[string][]string{} // ids of messages, by environment and lane
+	byEnv := map[string]map[string][]string{} // ids of messages, by environment and agent
 	for i := range messages {
 		m, err := Decode(messages[i].Body)
 		if err != nil {
@@ -64,8 +64,8 @@ func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.S
 		byEnv[m.Env][m.Agent] = append(byEnv[m.Env][m.Agent], messages[i].MessageId)
 	}
 	for _, env := range slices.Sorted(maps.Keys(byEnv)) {
-		for _, lane := range l.lanes(ctx, env, slices.Sorted(maps.Keys(byEnv[env]))) {
-			for _, id := range byEnv[env][lane] {
+		for _, agent := range l.agents(ctx, env, slices.Sorted(maps.Keys(byEnv[env]))) {
+			for _, id := range byEnv[env][agent] {
 				failed = append(failed, events.SQSBatchItemFailure{ItemIdentifier: id})
 			}
 		}
@@ -73,19 +73,19 @@ func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.S
 	return failed
 }
 
-// lanes logs lanes of an environment together. If that fails, it logs each lane separately, so that
-// a damaged lane does not block the others. It returns the lanes that could not be logged.
-func (l *Log) lanes(ctx context.Context, env string, lanes []string) []string {
-	if l.catchUp(ctx, env, lanes) == nil {
+// agents logs agents of an environment together. If that fails, it logs each agent separately, so that
+// a damaged agent does not block the others. It returns the agents that could not be logged.
+func (l *Log) agents(ctx context.Context, env string, agents []string) []string {
+	if l.catchUp(ctx, env, agents) == nil {
 		return nil
 	}
 	var failed []string
-	for _, lane := range lanes {
-		if err := l.catchUp(ctx, env, []string{lane}); err != nil {
-			l.Logger.ErrorContext(ctx, "not logged", "environment", env, "lane", lane, "error",
+	for _, agent := range agents {
+		if err := l.catchUp(ctx, env, []string{agent}); err != nil {
+			l.Logger.ErrorContext(ctx, "not logged", "environment", env, "lane", agent, "error",
 				err.Error())
 			l.count("LogFaults", 1)
-			failed = append(failed, lane)
+			failed = append(failed, agent)
 		}
 	}
 	return failed
@@ -96,13 +96,13 @@ func (l *Log) lanes(ctx context.Context, env string, lanes []string) []string {
 // environments that are not quiet.
 func (l *Log) CatchUp(ctx context.Context, env string) error { return l.catchUp(ctx, env, nil) }
 
-// catchUp logs lanes, or all if lanes is nil, part by part. Parts that were logged before ctx ends
+// catchUp logs agents, or all if agents is nil, part by part. Parts that were logged before ctx ends
 // stay logged. It writes the store before it removes the commits (Logged). After a crash in
 // between, they are written again, and readers drop the duplicates by id.
-func (l *Log) catchUp(ctx context.Context, env string, lanes []string) error {
+func (l *Log) catchUp(ctx context.Context, env string, agents []string) error {
 	for {
 		began := time.Now()
-		u, err := l.State.Unlogged(ctx, env, lanes, atOnce)
+		u, err := l.State.Unlogged(ctx, env, agents, atOnce)
 		if err != nil || u.Empty() {
 			return err
 		}

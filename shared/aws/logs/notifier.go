@@ -41,14 +41,14 @@ const (
 	sendAtOnce    = 10 // messages in a request
 )
 
-// Notify announces that lanes of an environment ran and may have committed entries to log. A
+// Notify announces that agents of an environment ran and may have committed entries to log. A
 // failure is harmless, because the sweep logs them.
-func (n *Notifier) Notify(ctx context.Context, env string, lanes ...string) error {
-	for len(lanes) > 0 {
-		count := min(len(lanes), sendAtOnce)
+func (n *Notifier) Notify(ctx context.Context, env string, agents ...string) error {
+	for len(agents) > 0 {
+		count := min(len(agents), sendAtOnce)
 		in := &sqs.SendMessageBatchInput{QueueUrl: &n.URL}
-		for i, lane := range lanes[:count] {
-			body, err := json.Marshal(Message{Format: messageFormat, Env: env, Agent: lane})
+		for i, agent := range agents[:count] {
+			body, err := json.Marshal(Message{Format: messageFormat, Env: env, Agent: agent})
 			if err != nil {
 				return fault.Wrap(fault.Internal, "encode message", err)
 			}
@@ -56,7 +56,7 @@ func (n *Notifier) Notify(ctx context.Context, env string, lanes ...string) erro
 				types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)),
 					MessageBody: aws.String(string(body))})
 		}
-		lanes = lanes[count:]
+		agents = agents[count:]
 		out, err := n.API.SendMessageBatch(ctx, in)
 		if err != nil {
 			return awserr.Fault("notify the log", err)
@@ -70,7 +70,7 @@ func (n *Notifier) Notify(ctx context.Context, env string, lanes ...string) erro
 }
 
 // Decode decodes the body of a message. If the message is of another program or of a newer version,
-// or names an impossible environment or lane, Decode returns a fault.Foreign.
+// or names an impossible environment or agent, Decode returns a fault.Foreign.
 func Decode(body string) (Message, error) {
 	var m Message
 	if err := json.Unmarshal([]byte(body), &m); err != nil {
@@ -82,7 +82,7 @@ func Decode(body string) (Message, error) {
 	}
 	if !state.ValidEnvironment(m.Env) || !resource.ValidAgent(m.Agent) {
 		return m, fault.New(fault.Foreign, "read message",
-			"%.100q cannot name an environment, or %.100q a lane", m.Env, m.Agent)
+			"%.100q cannot name an environment, or %.100q an agent", m.Env, m.Agent)
 	}
 	return m, nil
 }

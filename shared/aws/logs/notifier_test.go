@@ -26,32 +26,32 @@ import (
 // TestMessagesMayComeInAnyWay pins that all is found, once, however messages come.
 func TestMessagesMayComeInAnyWay(t *testing.T) {
 	t.Parallel()
-	lanes := []string{"a", "b", "c"}
+	agents := []string{"a", "b", "c"}
 	for _, c := range []struct {
 		name string
-		// a lane has committed for the nth time
-		after func(l *logs.Log, n int, lane string) []events.SQSMessage
+		// an agent has committed for the nth time
+		after func(l *logs.Log, n int, agent string) []events.SQSMessage
 		all   bool // is logged by that
 	}{
 		{"each once",
-			func(_ *logs.Log, _ int, lane string) []events.SQSMessage { return notice(lane) },
+			func(_ *logs.Log, _ int, agent string) []events.SQSMessage { return notice(agent) },
 			true},
 		{"doubled, in one batch",
 			func(_ *logs.Log, _ int,
-				lane string) []events.SQSMessage {
-				return notice(lane, lane, lane)
+				agent string) []events.SQSMessage {
+				return notice(agent, agent, agent)
 			}, true},
-		{"late, and of other lanes",
+		{"late, and of other agents",
 			func(_ *logs.Log, n int,
 				_ string) []events.SQSMessage {
-				return notice(lanes[n%3], lanes[(n+1)%3])
+				return notice(agents[n%3], agents[(n+1)%3])
 			}, false},
-		{"lost, all but the last of each lane",
-			func(_ *logs.Log, n int, lane string) []events.SQSMessage {
+		{"lost, all but the last of each agent",
+			func(_ *logs.Log, n int, agent string) []events.SQSMessage {
 				if n < 9 {
 					return nil
 				}
-				return notice(lane)
+				return notice(agent)
 			}, true},
 		{"lost altogether", func(*logs.Log, int, string) []events.SQSMessage { return nil }, false},
 		{"before anything was committed",
@@ -65,12 +65,12 @@ func TestMessagesMayComeInAnyWay(t *testing.T) {
 			worker := w.process()
 			var all []state.Action
 			for n := range 12 {
-				lane := lanes[n%3]
-				actions := m.actions(lane[:1], 2, 4)
-				commits(t, worker, lane, actions, 2)
+				agent := agents[n%3]
+				actions := m.actions(agent[:1], 2, 4)
+				commits(t, worker, agent, actions, 2)
 				all = append(all, actions...)
 				if failed := w.process().Take(t.Context(),
-					c.after(worker, n, lane)); failed == nil || len(failed) > 0 {
+					c.after(worker, n, agent)); failed == nil || len(failed) > 0 {
 					t.Errorf("failed: %+v, want an empty list that is not nil", failed)
 				}
 				want(t, worker, state.ActionQuery{}, newestFirst(all), "at any time")
@@ -95,7 +95,7 @@ func ofResource(actions []state.Action, of any) []state.Action {
 	})
 }
 
-// TestFunctionsRunAtOnce pins that functions that take the same messages at once, while lanes go on
+// TestFunctionsRunAtOnce pins that functions that take the same messages at once, while agents go on
 // and collections run, neither lose nor double anything.
 func TestFunctionsRunAtOnce(t *testing.T) {
 	t.Parallel()
@@ -162,7 +162,7 @@ func TestFunctionsRunAtOnce(t *testing.T) {
 }
 
 // TestForeignMessages pins that what is not a message of ours is passed over, and that the messages
-// of lanes that fail come again, those of others not.
+// of agents that fail come again, those of others not.
 func TestForeignMessages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, server.DynamoDB)
@@ -189,7 +189,7 @@ func TestForeignMessages(t *testing.T) {
 	}
 }
 
-// TestDamagedLaneIsAlone pins that a lane that cannot be read keeps no other from being logged.
+// TestDamagedLaneIsAlone pins that an agent that cannot be read keeps no other from being logged.
 func TestDamagedLaneIsAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, server.DynamoDB)
@@ -213,10 +213,10 @@ func TestDamagedLaneIsAlone(t *testing.T) {
 	if diff := cmp.Diff([]events.SQSBatchItemFailure{{ItemIdentifier: "1"}}, failed); diff != "" {
 		t.Errorf("failed (-want +got):\n%s", diff)
 	}
-	for _, lane := range []string{"a", "c"} {
-		if u, err := w.process().State.Unlogged(t.Context(), env, []string{lane}, 1); err != nil ||
+	for _, agent := range []string{"a", "c"} {
+		if u, err := w.process().State.Unlogged(t.Context(), env, []string{agent}, 1); err != nil ||
 			!u.Empty() {
-			t.Errorf("%v: lane %s is not logged", err, lane)
+			t.Errorf("%v: agent %s is not logged", err, agent)
 		}
 	}
 }
@@ -230,21 +230,21 @@ func TestNotifier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var lanes []string
+	var agents []string
 	for n := range 13 {
-		lanes = append(lanes, fmt.Sprintf("web%02d", n))
+		agents = append(agents, fmt.Sprintf("web%02d", n))
 	}
 	if err := (&logs.Notifier{API: api, URL: *made.QueueUrl}).
-		Notify(t.Context(), env, lanes...); err != nil {
+		Notify(t.Context(), env, agents...); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for len(got) < len(lanes) {
+	for len(got) < len(agents) {
 		out, err := api.ReceiveMessage(t.Context(),
 			&sqs.ReceiveMessageInput{QueueUrl: made.QueueUrl, MaxNumberOfMessages: 10,
 				WaitTimeSeconds: 5})
 		if err != nil || len(out.Messages) == 0 {
-			t.Fatalf("%v: %d messages came, want %d", err, len(got), len(lanes))
+			t.Fatalf("%v: %d messages came, want %d", err, len(got), len(agents))
 		}
 		for _, m := range out.Messages {
 			in, err := logs.Decode(*m.Body)
@@ -255,7 +255,7 @@ func TestNotifier(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff(lanes, got); diff != "" {
+	if diff := cmp.Diff(agents, got); diff != "" {
 		t.Errorf("lanes (-want +got):\n%s", diff)
 	}
 	gone := &logs.Notifier{API: api, URL: *made.QueueUrl + "-gone"}

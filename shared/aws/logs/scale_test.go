@@ -118,31 +118,31 @@ func pages(t *testing.T, w *world, q state.ActionQuery, all []state.Action, reas
 		float64(sum.Calls)/float64(n), sum.RCU/float64(n))
 }
 
-// TestCostOfLogging pins what it costs to log what one run of a lane committed, by how much that
+// TestCostOfLogging pins what it costs to log what one run of an agent committed, by how much that
 // was.
 func TestCostOfLogging(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		n, lanes    int
+		n, agents   int
 		calls       int
 		wcu, rcu    float64 // in all
 		writes, put int
 	}{
-		{n: 1, lanes: 1, calls: 5, wcu: 3, rcu: 6, writes: 2},
-		{n: 10, lanes: 1, calls: 5, wcu: 14, rcu: 6, writes: 2},
-		{n: 10, lanes: 10, calls: 12, wcu: 24, rcu: 15, writes: 11},
-		{n: 64, lanes: 1, calls: 7, wcu: 74, rcu: 20, writes: 4},
-		{n: 500, lanes: 1, calls: 7, wcu: 75, rcu: 20, writes: 5, put: 1},
-		{n: 4000, lanes: 1, calls: 10, wcu: 250, rcu: 20, writes: 8, put: 2},
+		{n: 1, agents: 1, calls: 5, wcu: 3, rcu: 6, writes: 2},
+		{n: 10, agents: 1, calls: 5, wcu: 14, rcu: 6, writes: 2},
+		{n: 10, agents: 10, calls: 12, wcu: 24, rcu: 15, writes: 11},
+		{n: 64, agents: 1, calls: 7, wcu: 74, rcu: 20, writes: 4},
+		{n: 500, agents: 1, calls: 7, wcu: 75, rcu: 20, writes: 5, put: 1},
+		{n: 4000, agents: 1, calls: 10, wcu: 250, rcu: 20, writes: 8, put: 2},
 	} {
-		t.Run(fmt.Sprintf("%d actions of %d lanes", c.n, c.lanes), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d actions of %d agents", c.n, c.agents), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, server.DynamoDB)
 			m := &maker{every: time.Second / 10}
 			var notices []string
-			for n := range c.lanes {
+			for n := range c.agents {
 				agent := fmt.Sprintf("web%02d", n)
-				commits(t, w.process(), agent, m.actions(agent, math.MaxInt32, c.n/c.lanes),
+				commits(t, w.process(), agent, m.actions(agent, math.MaxInt32, c.n/c.agents),
 					512)
 				notices = append(notices, agent)
 			}
@@ -162,7 +162,7 @@ func TestCostOfLogging(t *testing.T) {
 				t.Errorf("%d requests, %d writes, %d PUTs, %.0f WCU and %.0f RCU, want at most "+
 					"%+v\n%s", sum.Calls, wrote, put, sum.WCU, sum.RCU, c, counts)
 			}
-			// The same messages again cost a read of the lane, and one of the planners.
+			// The same messages again cost a read of the agent, and one of the planners.
 			if failed := w.process().Take(t.Context(), notice(notices...)); len(failed) > 0 {
 				t.Fatalf("failed: %+v", failed)
 			}

@@ -31,7 +31,7 @@ type Waiting struct {
 
 // Unserved returns the agents, sorted by name, that have work, are not paused and are not being
 // served. For each it returns how long the agent has waited. That is the time since the last lease
-// of one of its lanes ended, or since work may have arrived, if that is later. Without a lease it
+// ended, or since work may have arrived, if that is later. Without a lease it
 // is the time since the released version was stored. Work from a filter or a retry records no time,
 // so an idle agent may seem to have waited longer than it has.
 func (d *Dates) Unserved(
@@ -45,8 +45,8 @@ func (d *Dates) Unserved(
 	for _, t := range s.Tickets {
 		work[t.Agent] = true
 	}
-	for lane := range s.Unfinished {
-		work[lane] = true
+	for agent := range s.Unfinished {
+		work[agent] = true
 	}
 	if len(work) == 0 {
 		return nil, nil

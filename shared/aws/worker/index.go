@@ -16,7 +16,7 @@ type Index struct {
 	State interface {
 		Agents(ctx context.Context, env string, names ...string) (map[string]state.Agent, error)
 	}
-	// Work returns the lanes of an environment that have work, as deploy.Engine.WorkLanes does.
+	// Work returns the agents of an environment that have work, as deploy.Engine.AgentsWithWork does.
 	Work func(ctx context.Context, env string) ([]string, error)
 
 	mu    sync.Mutex

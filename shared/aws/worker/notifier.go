@@ -99,9 +99,9 @@ func (n *Notifier) Resend(ctx context.Context) (left int) {
 // Await implements deploy.Config.Await. It takes the notices that arrived in this process, and does
 // not wait: an invocation should not wait for agents that other processes serve.
 func (n *Notifier) Await(
-	_ context.Context, env, lane string, _ time.Duration,
+	_ context.Context, env, agent string, _ time.Duration,
 ) ([]resource.ID, bool) {
-	d := n.dispatcher(env, lane)
+	d := n.dispatcher(env, agent)
 	return nil, d != nil && d.notice()
 }
 

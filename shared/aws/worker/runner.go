@@ -20,7 +20,7 @@ type Runner struct {
 	// Queue returns the agent's queue. Until a queue has been made for the agent, it returns a
 	// fault.NotFound.
 	Queue func(ctx context.Context) (*queue.Listener, error)
-	// Work returns the lanes of all agents that have work.
+	// Work returns all agents that have work.
 	Work func(ctx context.Context) ([]string, error)
 	// Part, if not nil, reads a requested part of a job, as api.Service.Work does.
 	Part func(ctx context.Context, part string) error
@@ -142,12 +142,12 @@ func (r *Runner) trouble(ctx context.Context, err error) {
 // begin starts a run if the agent has work. Messages may have been lost while no process received
 // them, and the next sweep may be a minute away.
 func (r *Runner) begin(ctx context.Context, d *dispatcher) {
-	lanes, err := r.Work(ctx)
+	agents, err := r.Work(ctx)
 	if err != nil {
 		r.trouble(ctx, err)
 		return
 	}
-	if slices.Contains(lanes, r.Agent) {
+	if slices.Contains(agents, r.Agent) {
 		d.accept(nil)
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 // Engine serves one agent. *deploy.Engine implements it.
 type Engine interface {
-	RunAgent(ctx context.Context, env, lane string, until time.Time) (deploy.AgentRun, error)
+	RunAgent(ctx context.Context, env, agent string, until time.Time) (deploy.AgentRun, error)
 }
 
 // Server serves agents. Any number of goroutines may use it.

@@ -65,9 +65,9 @@ func (v *View) noteOrders(env string, e *state.Env) {
 
 // Lane implements state.Looker.
 func (v *View) Lane(
-	ctx context.Context, env, lane string, all func(state.Schedule, state.Env) bool,
+	ctx context.Context, env, agent string, all func(state.Schedule, state.Env) bool,
 ) (state.AgentWork, error) {
-	out, err := v.State.AgentWork(ctx, env, lane, all)
+	out, err := v.State.AgentWork(ctx, env, agent, all)
 	if err != nil {
 		return out, err
 	}

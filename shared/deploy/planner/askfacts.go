@@ -67,7 +67,7 @@ func requestFacts(ctx context.Context, p *planning, of map[resource.ID]bool) err
 	return nil
 }
 
-// claimsIfRequested returns the lanes of running rows, if one of some rows without a ticket has requested
+// claimsIfRequested returns the agents of running rows, if one of some rows without a ticket has requested
 // facts. The request is older than the claim of such a row, so its run reads the facts.
 func claimsIfRequested(
 	ctx context.Context,

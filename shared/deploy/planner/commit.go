@@ -13,7 +13,7 @@ const (
 	scheduleStays   = false
 )
 
-// commit writes the plan together with the environment, and notifies the lanes that got work. Rows
+// commit writes the plan together with the environment, and notifies the agents that got work. Rows
 // that a worker has changed since they were read are planned again, until all are written. plan is
 // scheduleChanges or scheduleStays.
 //

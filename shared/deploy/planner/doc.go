@@ -21,7 +21,7 @@
 //	entries.go, moves.go          values and former ids of these rows
 //	graph.go, wake.go, askfacts.go, block.go    the graph, and the other rows that it concerns
 //	steps.go, awaited.go, limits.go             the effects of the plan, as previews show them
-//	store.go, commit.go, notify.go              the files, the commit, and the notices to lanes
+//	store.go, commit.go, notify.go              the files, the commit, and the notices to agents
 //
 // Planners are in lease.go, planner.go and changes.go: the lease, the plan, and its rows.
 // Later, outbox.go plans the work that follows from runs, and openrows.go gives rows new values.

@@ -165,7 +165,7 @@ func (r *releaser) keepRowValues(en *version.Entry, agents map[string]resource.A
 	if err != nil {
 		return fault.Wrap(fault.Damaged, "read version", err)
 	}
-	was, differs := r.before[en.ID] // if it does not differ, it only moves to another lane
+	was, differs := r.before[en.ID]
 	stays := r.stays[en.ID] && (!differs || was.Hash == en.Hash)
 	if !stays && res.Purged {
 		written, err := writtenOf(row, agents)

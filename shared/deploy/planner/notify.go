@@ -10,11 +10,11 @@ import (
 	"southbound/shared/resource"
 )
 
-// notifyPlanned notifies the lanes of rows that one commit scheduled. It leaves out a row that
-// requires another of these rows: the worker that finishes the requirement notifies its lane. If
-// all is set, another writer has changed some of the rows, and every lane is notified.
+// notifyPlanned notifies the agents of rows that one commit scheduled. It leaves out a row that
+// requires another of these rows: the worker that finishes the requirement notifies its agent. If
+// all is set, another writer has changed some of the rows, and every agent is notified.
 func (p *planning) notifyPlanned(ctx context.Context, rows []state.Row, all bool) {
-	lanes, planned := map[string]bool{}, make(map[resource.ID]bool, len(rows))
+	agents, planned := map[string]bool{}, make(map[resource.ID]bool, len(rows))
 	sizes := map[string]int{}
 	for i := range rows {
 		if rows[i].Ticket() != 0 {
@@ -28,33 +28,33 @@ func (p *planning) notifyPlanned(ctx context.Context, rows []state.Row, all bool
 	}
 	for i := range rows {
 		r := &rows[i]
-		if r.Ticket() == 0 || lanes[r.Agent] {
+		if r.Ticket() == 0 || agents[r.Agent] {
 			continue
 		}
 		isPlanned := func(q int32) bool { return planned[g.IDs[q]] }
 		if n := g.Node(r.ID); n < 0 || !slices.ContainsFunc(g.Requires(n), isPlanned) {
-			lanes[r.Agent] = true
+			agents[r.Agent] = true
 		}
 	}
-	notices := state.NoticesOf(slices.Sorted(maps.Keys(lanes)))
+	notices := state.NoticesOf(slices.Sorted(maps.Keys(agents)))
 	for i := range notices {
 		notices[i].Size = sizes[notices[i].Agent]
 	}
 	p.pl.Client.Notify(ctx, p.env.Name, notices)
 }
 
-// notifyWave notifies every lane in which a wave may start. Other lanes are notified when their
+// notifyWave notifies every agent in which a wave may start. Other agents are notified when their
 // requirements have been checked.
 func (p *planning) notifyWave(ctx context.Context) {
 	g, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 	if err != nil {
-		return // a sweep finds the lanes
+		return // a sweep finds the agents
 	}
-	lanes, checked := map[string]bool{}, func(q int32) bool { return !g.Removing[q] }
+	agents, checked := map[string]bool{}, func(q int32) bool { return !g.Removing[q] }
 	for n := range int32(len(g.IDs)) { // see Node
 		if !slices.ContainsFunc(g.Requires(n), checked) {
-			lanes[g.Agent(n)] = true
+			agents[g.Agent(n)] = true
 		}
 	}
-	p.notifyAgents(ctx, lanes)
+	p.notifyAgents(ctx, agents)
 }

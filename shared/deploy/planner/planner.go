@@ -81,7 +81,7 @@ type planning struct {
 	// not read yet.
 	counts         map[state.Status]int
 	pendingNotices pendingNotices
-	held           map[string]bool // lanes with rows that an interrupted release holds back
+	held           map[string]bool // agents with rows that an interrupted release holds back
 }
 
 // writes is the data that a commit writes besides rows.
@@ -137,8 +137,8 @@ func (p *planning) schedule(r *state.Row, s step.Schedule) {
 	}
 }
 
-func (p *planning) notifyAgents(ctx context.Context, lanes map[string]bool) {
-	p.pl.Client.Notify(ctx, p.env.Name, state.NoticesOf(slices.Sorted(maps.Keys(lanes))))
+func (p *planning) notifyAgents(ctx context.Context, agents map[string]bool) {
+	p.pl.Client.Notify(ctx, p.env.Name, state.NoticesOf(slices.Sorted(maps.Keys(agents))))
 }
 
 // load returns rows by id.
@@ -183,7 +183,7 @@ func (p *planning) startWave(priority state.Priority, keepTerminal bool) {
 	}
 }
 
-// claims returns the running resources and the lanes in which they were claimed.
+// claims returns the running resources and the agents in which they were claimed.
 func (p *planning) claims(ctx context.Context) (map[resource.ID]string, error) {
 	leases, err := p.pl.State.Leases(ctx, p.env.Name)
 	if err != nil {

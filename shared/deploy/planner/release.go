@@ -168,7 +168,7 @@ func (r *releaser) begin(ctx context.Context) error {
 }
 
 // commitAll writes the plan. If there is a release, it records that the release is complete. If a
-// wave was started, it notifies all lanes.
+// wave was started, it notifies all agents.
 //
 // The first commit records that the release is under way, together with the rows. Another commit
 // records that it is complete, after all rows are written, including rows that another writer had

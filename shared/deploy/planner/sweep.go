@@ -17,13 +17,13 @@ import (
 
 // SweepResult is the result of a sweep.
 type SweepResult struct {
-	Notified int       // lanes with work
+	Notified int       // agents with work
 	Due      int       // resources whose retry was due
 	Next     time.Time // when a timer is due next; zero: none
 }
 
 // Sweep does work that no other process is left to do. It finishes an interrupted release, does the
-// follow-up of commits, schedules retries and timers that are due, and notifies lanes with
+// follow-up of commits, schedules retries and timers that are due, and notifies agents with
 // scheduled resources. It may run at any time, in any number of processes. An idle environment
 // costs a few small reads.
 //
@@ -49,12 +49,12 @@ func (pl *Planner) Sweep(ctx context.Context, env string) (SweepResult, error) {
 			return out, err
 		}
 	}
-	lanes, err := lane.Startable(ctx, pl.State, pl.Graphs, env)
+	agents, err := lane.Startable(ctx, pl.State, pl.Graphs, env)
 	if err != nil {
 		return out, err
 	}
-	out.Notified = len(lanes)
-	pl.Client.Notify(ctx, env, state.NoticesOf(lanes))
+	out.Notified = len(agents)
+	pl.Client.Notify(ctx, env, state.NoticesOf(agents))
 	return out, nil
 }
 

@@ -31,15 +31,13 @@ func (w *waveProgress) read(ctx context.Context) error {
 // begins reports whether the plan starts the wave.
 func (w *waveProgress) begins() bool { return w.p.env.Wave.Epoch > w.schedule.Wave.Epoch }
 
-// asks reports whether the wave has yet to check a row in its current lane.
+// asks reports whether the wave has yet to check a row.
 func (w *waveProgress) asks(row *state.Row) bool {
 	if w.schedule == nil || !w.p.env.Wave.Asks(row) {
 		return false
 	}
 	if w.begins() {
-		// If the row conflicts, the wave may be over in the other lane when the row is planned
-		// again.
-		return true
+		return true // if the row conflicts, it may be over when the row is planned again
 	}
 	if _, unfinished := w.schedule.Unfinished[row.Agent]; !unfinished {
 		return false
@@ -47,7 +45,7 @@ func (w *waveProgress) asks(row *state.Row) bool {
 	return !w.checked(row)
 }
 
-// checked reports whether a record shows that the wave has checked a row in its current lane.
+// checked reports whether a record shows that the wave has checked a row.
 func (w *waveProgress) checked(row *state.Row) bool {
 	if w.schedule == nil || w.begins() {
 		return false

@@ -13,7 +13,7 @@ type Guard struct {
 	Fence int64
 }
 
-// Commit is one write of a planner or of a lane's worker. It applies whole or not at all, with three
+// Commit is one write of a planner or of an agent's worker. It applies whole or not at all, with three
 // exceptions: rows whose Rev has changed are left out and returned, Next may be refused, and a store
 // may write a large commit in pages. If the process ends between two pages, or a page fails, a
 // prefix of Rows is written, each with its Actions, AddOutbox and facts. Env, Version and Agents are
@@ -75,7 +75,7 @@ type Commit struct {
 	SeenPlan int64
 	// Beside are the rows that other lanes of the holder run.
 	Beside []resource.ID
-	// WaveDone, when not 0, marks the guard's lane as finished with that wave.
+	// WaveDone, when not 0, marks the guard's agent as finished with that wave.
 	WaveDone int64
 }
 
@@ -104,7 +104,7 @@ type Committed struct {
 
 // StillRunning returns the part of a lease's Running that a commit without Next keeps: the rows
 // that conflict with it, in their order. Until another commit records their results, the next
-// worker of the lane must know that they were run.
+// worker of the agent must know that they were run.
 func StillRunning(running []resource.ID, conflicts []Row) []resource.ID {
 	var out []resource.ID
 	for _, id := range running {

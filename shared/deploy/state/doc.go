@@ -4,7 +4,7 @@
 //
 //	a planner ── Commit: rows with a ticket, Env, Version, Agents ──► State
 //	                                                                    │ Schedule, LaneRows
-//	a lane's worker ◄───────────────────────────────────────────────────┘
+//	an agent's worker ◄───────────────────────────────────────────────────┘
 //	      └── Commit: rows with a result, Actions, Outbox, Parameters ──► State
 //
 // The package makes no decisions: planners decide which resources to schedule, and workers decide

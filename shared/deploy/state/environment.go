@@ -29,7 +29,7 @@ type Env struct {
 	// export depends on other inputs, too
 	Fingerprint string
 	Applied     string    // the plan that the last export carried out, see Export.Expect
-	Wave        Wave      // the last one; Lease.Wave records whether a lane has finished it
+	Wave        Wave      // the last one; Lease.Wave records whether an agent has finished it
 	LastDeploy  time.Time // when the deploy timer last scheduled rows, or the first release
 	LastRepair  time.Time // end of the last repair of everything
 	// Base is the version that a partial export is merged into, after an earlier version was put in
@@ -85,7 +85,7 @@ type Wave struct {
 	KeepTerminal bool
 }
 
-// Asks reports whether the wave asks for a row without a ticket, unless its lane has checked it.
+// Asks reports whether the wave asks for a row without a ticket, unless its agent has checked it.
 func (w *Wave) Asks(r *Row) bool {
 	return r.Checked < w.Epoch && r.Runnable() && !r.Removing &&
 		!(w.KeepTerminal && !Retried(r.Current().Class))
@@ -140,7 +140,7 @@ type Agent struct {
 
 // Lease is exclusive use of a key until a time. The fence distinguishes holders of the key.
 type Lease struct {
-	Key    string // PlanKey, or a lane
+	Key    string // PlanKey, or an agent
 	Holder string // the process that has it, or had it when it expired; "" when free
 	Fence  int64  // grows with every Acquire, and with nothing else
 	// Until is when it expires; commits of its holder may prolong it, and never shorten it.
@@ -148,14 +148,14 @@ type Lease struct {
 	// Running are the resources that the holder has claimed (Commit.Next) and not recorded yet. The
 	// list of an earlier holder stays until the first commit of the next holder.
 	Running []resource.ID
-	// Wave is the last wave that was finished in this lane; it only grows.
+	// Wave is the last wave that was finished in this agent; it only grows.
 	Wave int64
 	// Env is the environment at the time the lease was taken, if the store has read it during
 	// Acquire. If it has no Name, the caller has to read it.
 	Env Env
 }
 
-// Schedule is the scheduled rows and lanes at one instant.
+// Schedule is the scheduled rows, and the agents with rows to check, at one instant.
 type Schedule struct {
 	PlanSeq int64
 	Graph   string
@@ -163,8 +163,8 @@ type Schedule struct {
 	Halted  bool
 	// Tickets of the scheduled rows.
 	Tickets []Ticket
-	// Unfinished are the lanes that have not finished the wave, with the ids that were checked in
-	// it there. It is empty if no wave is unfinished. A lane in which all rows are orphaned has
+	// Unfinished are the agents that have not finished the wave, with the ids that were checked in
+	// it there. It is empty if no wave is unfinished. An agent in which all rows are orphaned has
 	// nothing to check and is not listed, since no worker would notify it.
 	Unfinished map[string][]resource.ID
 }

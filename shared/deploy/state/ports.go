@@ -77,15 +77,15 @@ type Leases interface {
 type RowState interface {
 	// Rows returns the rows of these ids in any order; unknown ids are left out.
 	Rows(ctx context.Context, env string, ids []resource.ID) ([]Row, error)
-	// AgentRows returns rows of one lane: those with a ticket, or all.
-	AgentRows(ctx context.Context, env, lane string, all bool) ([]Row, error)
+	// AgentRows returns rows of one agent: those with a ticket, or all.
+	AgentRows(ctx context.Context, env, agent string, all bool) ([]Row, error)
 	// ScanRows returns up to limit rows with an id greater than after, ascending.
 	ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]Row, error)
-	// Schedule returns the schedule, read at one instant: of the lanes of these agents, or of the
+	// Schedule returns the schedule, read at one instant: of these agents, or of the
 	// whole environment when none is given.
 	Schedule(ctx context.Context, env string, agents ...string) (Schedule, error)
 	// Finished returns the ids among ids that are not scheduled: they have no ticket or no row, and
-	// the wave of this epoch has either finished in their lane or checked them. Epoch 0: there is
+	// the wave of this epoch has either finished in their agent or checked them. Epoch 0: there is
 	// no wave.
 	Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error)
 	// Due returns ids of rows with 0 < Timer <= at, earliest first, up to limit, and the earliest
@@ -112,13 +112,14 @@ type LogState interface {
 type Looker interface {
 	// Look is Rows and Counts, in this order.
 	Look(ctx context.Context, env string, ids []resource.ID) ([]Row, map[Status]int, error)
-	// AgentWork returns the data that a worker of a lane needs; all decides whether it returns all rows.
-	AgentWork(ctx context.Context, env, lane string, all func(Schedule, Env) bool) (AgentWork, error)
+	// AgentWork returns the data that a worker of an agent needs; all decides whether it returns all
+	// rows.
+	AgentWork(ctx context.Context, env, agent string, all func(Schedule, Env) bool) (AgentWork, error)
 }
 
-// AgentWork is the schedule of a lane, together with its rows: all, or those with a ticket.
+// AgentWork is the schedule of an agent, together with its rows: all, or those with a ticket.
 type AgentWork struct {
-	Schedule Schedule // of the lanes of its agent
+	Schedule Schedule // of the agent
 	// Env is the environment at that time, or later: if it is later, the next claim is refused.
 	Env   Env
 	Agent Agent // the zero value: the agent is not described
@@ -152,7 +153,7 @@ type Blob struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// Notifier notifies the workers of a lane that there may be work. Notices may be lost, doubled,
+// Notifier notifies the workers of an agent that there may be work. Notices may be lost, doubled,
 // late or out of order: State is authoritative, and Sweep sends notices again for remaining work.
 type Notifier interface {
 	Notify(ctx context.Context, env string, notices []Notice) error
@@ -161,9 +162,9 @@ type Notifier interface {
 // Notice is one message of a Notifier.
 type Notice struct {
 	Agent string
-	// Done names resources of other lanes that may have finished: a hint on what to check.
+	// Done names resources of other agents that may have finished: a hint on what to check.
 	Done []resource.ID
-	// Size is how many resources were scheduled in the lane with this notice; 0: that is not known.
+	// Size is how many resources were scheduled in the agent with this notice; 0: that is not known.
 	Size int
 }
 
@@ -189,9 +190,9 @@ type Secrets interface {
 	Resolve(ctx context.Context, s resource.Secret) (value, version string, err error)
 }
 
-// Connector opens the connection of an agent for the handlers of one run of a lane.
+// Connector opens the connection of an agent for the handlers of one run of an agent.
 type Connector interface {
 	// Connect returns the transport; Close on it, when it has one, is called when the run of the
-	// lane ends.
+	// agent ends.
 	Connect(ctx context.Context, a resource.Agent) (any, error)
 }

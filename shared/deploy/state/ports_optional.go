@@ -10,7 +10,7 @@ import (
 )
 
 // ConnectLimiter may be implemented by a Connector that has a limit for the time of connecting to
-// an agent. The lease of a lane is prolonged by that limit when a batch has to connect. So a lane
+// an agent. The lease of an agent is prolonged by that limit when a batch has to connect. So an agent
 // whose holder was killed may stay held that much longer.
 type ConnectLimiter interface {
 	// ConnectLimit returns the longest time that Connect may take for an agent.
@@ -18,7 +18,7 @@ type ConnectLimiter interface {
 }
 
 // RenewingCaller may be implemented by a Caller that can do something regularly while a call runs. The
-// lease of a lane is then renewed during a long call, and is not taken for its whole limit before.
+// lease of an agent is then renewed during a long call, and is not taken for its whole limit before.
 type RenewingCaller interface {
 	Caller
 	// CallRenewing is Call, and calls renew whenever the call has run for another period of every.

@@ -12,7 +12,7 @@ import (
 // is forgotten.
 //
 // Planners and workers write the whole row under the revision that they have read. Both homes store
-// a row as CBOR, besides its id, revision, lane and body. Stored rows must stay readable: a field may
+// a row as CBOR, besides its id, revision, agent and body. Stored rows must stay readable: a field may
 // be added, and no field may change its number or its meaning.
 //
 // Large: its methods derive from both parts all that is not stored, such as the ticket, the timer and
@@ -31,7 +31,7 @@ type Row struct {
 //
 // Large: it is a stored record, written as one.
 type Intent struct {
-	Agent    string `cbor:"-"`                    // of its agent; see LaneOf
+	Agent    string `cbor:"-"`                    // that its id names
 	Version  int    `cbor:"1,keyasint,omitempty"` // the version that brought this intent
 	Hash     string `cbor:"2,keyasint,omitempty"` // of the intent
 	Body     []byte `cbor:"-"`                    // resource.Resource, encoded; none: the stored one is damaged
@@ -100,7 +100,7 @@ type Outcome struct {
 	Class      provider.Class `cbor:"29,keyasint,omitempty"` // of the last failure; "" after a success
 	Attempts   int            `cbor:"30,keyasint,omitempty"` // failures in a row
 	NextAt     time.Time      `cbor:"31,keyasint,omitzero"`  // of the retry; zero: none. See Row.Timer
-	Checked    int64          `cbor:"32,keyasint,omitempty"` // the last wave it was checked in, in its current lane
+	Checked    int64          `cbor:"32,keyasint,omitempty"` // the last wave it was checked in
 	NotBefore  time.Time      `cbor:"33,keyasint,omitzero"`  // of a row in progress: it does not run before
 	Waiting    []byte         `cbor:"34,keyasint,omitempty"` // state that the handler asked to get back; only while in progress
 	Creating   string         `cbor:"35,keyasint,omitempty"` // token of a create that was begun and not recorded

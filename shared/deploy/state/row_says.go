@@ -304,13 +304,13 @@ func (r *Row) Same(o *Row) bool {
 		r.NotBefore.Equal(o.NotBefore)
 }
 
-// EarlierAgents returns the lanes of other agents in which a run of an earlier id of the thing may still be
-// under way. The row does not start until these runs have ended.
+// EarlierAgents returns the other agents at which a run of an earlier id of the thing may still be under
+// way. The row does not start until these runs have ended.
 func (r *Row) EarlierAgents() []string {
 	var out []string
 	for _, id := range r.EarlierIDs() {
-		if lane := id.Agent(); lane != r.Agent {
-			out = append(out, lane)
+		if agent := id.Agent(); agent != r.Agent {
+			out = append(out, agent)
 		}
 	}
 	slices.Sort(out)
@@ -353,10 +353,10 @@ func (r *Row) ManagesThingOf(id resource.ID) bool {
 	return id == r.ID || slices.Contains(r.EarlierIDs(), id)
 }
 
-// MayRunIn reports whether a run of a row may be under way in a lane, or may have ended there
-// without a record: its current lane, or a lane that it was moved from.
-func (r *Row) MayRunIn(lane string) bool {
-	return r.Agent == lane || slices.Contains(r.EarlierAgents(), lane)
+// MayRunIn reports whether a run of a row may be under way at an agent, or may have ended there
+// without a record: its agent, or that of an earlier id.
+func (r *Row) MayRunIn(agent string) bool {
+	return r.Agent == agent || slices.Contains(r.EarlierAgents(), agent)
 }
 
 // HideSecrets records the attributes of the intent that hold secrets, before the intent is

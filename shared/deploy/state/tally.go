@@ -12,7 +12,7 @@ import (
 // Tallier may be implemented by a State that keeps counters of rows, and finds rows by their
 // status.
 type Tallier interface {
-	// Tally returns the number of rows by lane, type and status, in any order and without zeros. It
+	// Tally returns the number of rows by agent, type and status, in any order and without zeros. It
 	// reads no rows.
 	Tally(ctx context.Context, env string) ([]Tally, error)
 	// RowsWith returns up to limit rows that have a status, with an id greater than after,
@@ -29,7 +29,7 @@ type Tally struct {
 	Count       int
 }
 
-// Tally returns the number of rows by lane, type and status, sorted. If the State keeps no
+// Tally returns the number of rows by agent, type and status, sorted. If the State keeps no
 // counters, it reads all rows.
 func (c *Client) Tally(ctx context.Context, env string) ([]Tally, error) {
 	var out []Tally

@@ -216,7 +216,7 @@ func (e *Finished) keep(r, was *state.Row) {
 	if string(was.Body) != string(claimed.Body) { // it has not followed changes of new requirements
 		r.SucceededAt = was.SucceededAt
 	}
-	if was.Agent == claimed.Agent { // in the lane that it was moved to, it still has to be checked
+	if was.Agent == claimed.Agent { // in the agent that it was moved to, it still has to be checked
 		r.Checked = max(r.Checked, e.Checked)
 	}
 	facts := was.FactsAsked > max(claimed.FactsAsked, was.FactsRead)

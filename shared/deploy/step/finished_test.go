@@ -295,7 +295,7 @@ func TestFinishedLate(t *testing.T) {
 				Notify{Kind: state.OutboxEvent}},
 		},
 		"Moved": {
-			reason: "in another lane the check of everything is still to come",
+			reason: "in another agent the check of everything is still to come",
 			result: ran,
 			now:    func(r *state.Row) { r.Agent = "a/1" },
 			want: func(now, counts *state.Row) {

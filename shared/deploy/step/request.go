@@ -14,7 +14,7 @@ type Requested struct {
 	Decided  bool      // a person decides that a create whose outcome is unknown may begin again
 	Facts    bool      // read the facts of the resource
 	Retry    bool      // even if the resource backs off, or waits for a new intent or a person
-	Running  bool      // a run was claimed in the resource's lane, and serves the request
+	Running  bool      // a run was claimed in the resource's agent, and serves the request
 	Now      time.Time // for the backoff
 }
 

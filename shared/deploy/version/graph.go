@@ -67,7 +67,7 @@ func DependantsOf(g *Graph, id resource.ID) []resource.ID {
 	return out
 }
 
-// Agent returns the lane of node.
+// Agent returns the agent of node.
 func (g *Graph) Agent(node int32) string { return g.Agents().Names[g.AgentOf(node)] }
 
 // Order returns all nodes, requirements first.
