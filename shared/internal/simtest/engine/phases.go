@@ -345,7 +345,7 @@ func traceRest(r *run) {
 		if c := e.checks[key]; c != nil {
 			checked = c.ids
 		}
-		r.tracef("lane %s: wave %d, holder %q, checked %v", key, l.Wave, l.Holder, checked)
+		r.tracef("lease %q: wave %d, holder %q, checked %v", key, l.Wave, l.Holder, checked)
 	}
 	for _, id := range e.ids {
 		row := e.rows[id]
