@@ -174,7 +174,7 @@ func (r *request) oneForm(d *api.Detail) *oneForm {
 		f.Forget = r.url("forget", "id", string(d.ID))
 		return f
 	}
-	if d.LastRun == state.RunFailed || d.Blocked == state.NeedsPerson {
+	if d.LastRun == state.RunFailed || d.Blocked == state.NeedsDecision {
 		f.Buttons = append(f.Buttons, button{"Retry", r.url("do/retry"), "try it again now"})
 	}
 	f.Buttons = append(f.Buttons,

@@ -63,7 +63,7 @@ func beginOf(d *api.Detail) []phrase {
 	case state.StatusUndefined:
 		return []phrase{say("undefined: a desired value is not known yet")}
 	case state.StatusBlocked:
-		if d.Blocked == state.NeedsPerson {
+		if d.Blocked == state.NeedsDecision {
 			return []phrase{say("blocked: a create may have happened, and a person must find out")}
 		}
 		return []phrase{say("blocked: it requires a resource with an unknown value")}
@@ -121,7 +121,7 @@ func nextOf(d *api.Detail) []phrase {
 		}
 		return []phrase{say("; runs when the value is known")}
 	case state.StatusBlocked:
-		if d.Blocked == state.NeedsPerson {
+		if d.Blocked == state.NeedsDecision {
 			return []phrase{say("; look at the real thing, then retry it")}
 		}
 		return []phrase{say("; runs when the value is known")}
@@ -169,9 +169,9 @@ func lastRunMeaning(l state.LastRun) string {
 
 func blockedMeaning(b state.Blocked) string {
 	return map[state.Blocked]string{
-		state.NotBlocked:  "it may run",
-		state.BlockedYes:  "it requires an unknown value",
-		state.BlockedTemp: "a requirement failed; it runs when the requirement recovers",
-		state.NeedsPerson: "a create may have happened; a person decides",
+		state.NotBlocked:    "it may run",
+		state.BlockedYes:    "it requires an unknown value",
+		state.BlockedTemp:   "a requirement failed; it runs when the requirement recovers",
+		state.NeedsDecision: "a create may have happened; a person decides",
 	}[b]
 }

@@ -50,7 +50,7 @@ func TestSentence(t *testing.T) {
 		}), "undefined: a desired value is not known yet: unknown parameter region; set the parameter region"},
 		"Waits": {of(state.StatusAvailable, func(d *api.Detail) { d.Waits = "agent a is paused" }),
 			"available: it differs from the deployed state and waits for its run; it waits: agent a is paused"},
-		"Decision": {of(state.StatusBlocked, func(d *api.Detail) { d.Blocked = state.NeedsPerson }),
+		"Decision": {of(state.StatusBlocked, func(d *api.Detail) { d.Blocked = state.NeedsDecision }),
 			"blocked: a create may have happened, and a person must find out; look at the real thing, then retry it"},
 		"Interrupted": {of(state.StatusDeployed, func(d *api.Detail) { d.Interrupted = true }),
 			"deployed; its run was interrupted, and no process has taken it up yet"},

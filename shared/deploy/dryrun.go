@@ -236,7 +236,7 @@ func (d *dryRunner) lane(ctx context.Context, key string, rows []*state.Row) err
 	if err != nil || !free {
 		return err
 	}
-	if err := lane.TakeOver(ctx, d.e.client(), d.env, lease); err != nil {
+	if err := lane.MarkInterrupted(ctx, d.e.client(), d.env, lease); err != nil {
 		if len(lease.Running) == 0 {
 			d.e.client().Release(ctx, d.env, lease)
 		}

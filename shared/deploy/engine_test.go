@@ -376,7 +376,7 @@ func TestUnrecordedCreateIsLookedUp(t *testing.T) {
 	r.drain()
 	r.same("the create is not repeated", r.took("create"))
 	row, err := r.e.Row(context.Background(), "e", x.ID)
-	if err != nil || row.Blocked != state.NeedsPerson {
+	if err != nil || row.Blocked != state.NeedsDecision {
 		t.Fatalf("%v: %+v", err, row)
 	}
 	// A plan says so, and also that a deploy of another intent would look it up.

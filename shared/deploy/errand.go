@@ -9,9 +9,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// ReadErrand reads the resources of an errand from another process, within the time limit. It uses
+// ReadRemote reads the resources of an errand from another process, within the time limit. It uses
 // the fields Until, Known and Progress of from.
-func (e *Engine) ReadErrand(ctx context.Context, env string, of Errand,
+func (e *Engine) ReadRemote(ctx context.Context, env string, of Errand,
 	from Reading) (DryRun, error) {
 	stored, err := e.State.Env(ctx, env)
 	if err != nil {

@@ -142,7 +142,7 @@ func (e *Engine) inLane(
 	if !free {
 		return errKeptBusy(id)
 	}
-	if err := lane.TakeOver(ctx, client, env, lease); err != nil {
+	if err := lane.MarkInterrupted(ctx, client, env, lease); err != nil {
 		if len(lease.Running) == 0 {
 			client.Release(ctx, env, lease)
 		}
@@ -164,9 +164,9 @@ func (e *Engine) inLane(
 	return nil // a sweep does what is left
 }
 
-// laneOf returns the lane whose worker may run a resource: that of its row, since a resource that leaves
-// the model stays in its lane if the number of lanes changes. A resource without a row will be in a
-// lane of its agent.
+// laneOf returns the lane whose worker may run a resource: that of its row, since a resource that
+// leaves the model stays in its lane if the number of lanes changes. A resource without a row will
+// be in a lane of its agent.
 func (e *Engine) laneOf(ctx context.Context, env string, id resource.ID) (string, error) {
 	rows, err := e.client().Rows(ctx, env, []resource.ID{id})
 	if err != nil {

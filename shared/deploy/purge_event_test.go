@@ -63,7 +63,7 @@ func TestPurgeIsHeardByAll(t *testing.T) {
 	r.release(res("b"), res("c"))
 	slices.Sort(r.w.reload)
 	r.same("reloads", r.w.reload, "b", "c")
-	if row := r.row("d"); !row.Orphaned || row.LeftBehind() != nil {
+	if row := r.row("d"); !row.Orphaned || row.PendingPurges() != nil {
 		t.Errorf("an orphan owes a reload: %+v", row)
 	}
 }
@@ -164,8 +164,8 @@ func TestPurgeIsHeardLate(t *testing.T) {
 			}
 			r.drain()
 			r.same("reloads", r.w.reload, "b")
-			if row := r.row("b"); row.LeftBehind() != nil || row.Status() != state.StatusDeployed {
-				t.Errorf("%s, reloads next for %v", row.Status(), row.LeftBehind())
+			if row := r.row("b"); row.PendingPurges() != nil || row.Status() != state.StatusDeployed {
+				t.Errorf("%s, reloads next for %v", row.Status(), row.PendingPurges())
 			}
 			r.repair("")
 			r.same("reloads after a repair", r.w.reload, "b")
@@ -177,16 +177,16 @@ func TestPurgeIsHeardLate(t *testing.T) {
 func TestOwedReload(t *testing.T) {
 	t.Parallel()
 	row := state.Row{ID: "x"}
-	row.LeaveBehind("b", "c")
-	row.LeaveBehind("b", "a")
-	if left := row.LeftBehind(); !slices.Equal(left, []resource.ID{"a", "b", "c"}) {
+	row.AddPurges("b", "c")
+	row.AddPurges("b", "a")
+	if left := row.PendingPurges(); !slices.Equal(left, []resource.ID{"a", "b", "c"}) {
 		t.Errorf("reloads for %v", left)
 	}
-	if row.Reloaded = row.Purges; row.LeftBehind() != nil {
+	if row.Reloaded = row.Purges; row.PendingPurges() != nil {
 		t.Error("reloads again")
 	}
-	row.LeaveBehind("d")
-	if left := row.LeftBehind(); !slices.Equal(left, []resource.ID{"d"}) {
+	row.AddPurges("d")
+	if left := row.PendingPurges(); !slices.Equal(left, []resource.ID{"d"}) {
 		t.Errorf("reloads for %v", left)
 	}
 }

@@ -128,7 +128,7 @@ func TestReadingElsewhere(t *testing.T) {
 			len(here.Planned) != 0 {
 			t.Errorf("%s: %+v, %v", what, here, err)
 		}
-		there, err := r.e.ReadErrand(t.Context(), "e", asked[0], deploy.Reading{})
+		there, err := r.e.ReadRemote(t.Context(), "e", asked[0], deploy.Reading{})
 		if err != nil || len(there.Found) != 4 || len(there.Unread) != 0 ||
 			asked[0].Record != (what == "a dry run") {
 			t.Errorf("%s: %+v, %v of %+v", what, there, err, asked)

@@ -79,7 +79,7 @@ func TestRemembered(t *testing.T) {
 	k.find = func() (bool, error) {
 		return false, provider.With(errors.New("who knows"), provider.ErrUndecided)
 	}
-	if row := step(nil); row.Blocked != state.NeedsPerson || row.Creating == "" {
+	if row := step(nil); row.Blocked != state.NeedsDecision || row.Creating == "" {
 		t.Errorf("not to be told: %+v", row)
 	}
 	if _, err := r.e.Deploy(context.Background(), "e",

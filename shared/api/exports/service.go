@@ -45,7 +45,7 @@ func (s *Service) Export(
 		since.Fingerprint = s.fingerprint(since.Fingerprint)
 		x.Since = &since
 	}
-	x = x.Bounded()
+	x = x.WithDefaultLimits()
 	var from []string
 	if x.Origin.Commit != "" {
 		from = []string{"commit " + x.Origin.Commit}

@@ -93,8 +93,9 @@ func unfinished(parts []*storedJob) []*storedJob {
 	return slices.DeleteFunc(slices.Clone(parts), func(p *storedJob) bool { return p.rec.hasEnded() })
 }
 
-// continueParts continues parts. It notifies runners again of parts that no runner has taken. A part whose
-// runner sends no heartbeat is offered to another runner. A part that no runner takes is ended.
+// continueParts continues parts. It notifies runners again of parts that no runner has taken. A
+// part whose runner sends no heartbeat is offered to another runner. A part that no runner takes is
+// ended.
 func (s *Service) continueParts(ctx context.Context, parts []*storedJob) error {
 	now := s.Env.Engine.Clock.Now()
 	for _, p := range unfinished(parts) {
@@ -337,7 +338,7 @@ func (w *worker) partSlice(ctx context.Context, until time.Time) (d deploy.DryRu
 	if err != nil {
 		return d, nil, err
 	}
-	d, err = w.s.Env.Engine.ReadErrand(ctx, w.env, *request.Errand, deploy.Reading{Until: until,
+	d, err = w.s.Env.Engine.ReadRemote(ctx, w.env, *request.Errand, deploy.Reading{Until: until,
 		Known: known, Progress: func(agents []string) { w.left(ctx, agents) }})
 	if err != nil || len(d.Unread) > 0 {
 		return d, nil, err

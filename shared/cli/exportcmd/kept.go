@@ -312,7 +312,7 @@ func (e *Exporter) mayDelete(
 		return e.Confirm(ctx, gone, stays, 0)
 	}
 	x.Expect, x.Limits = "", nil
-	if b := x.Bounded(); b.Limits == nil || len(gone) == 0 || f.allowDelete >= 0 {
+	if b := x.WithDefaultLimits(); b.Limits == nil || len(gone) == 0 || f.allowDelete >= 0 {
 		return nil
 	}
 	ids := make([]resource.ID, len(gone))

@@ -17,10 +17,10 @@ import (
 // from.
 const moveWait = time.Second
 
-// withoutMoved drops rows from a batch that were moved to this lane while a run of them is under
+// deferMoved drops rows from a batch that were moved to this lane while a run of them is under
 // way in another lane. Such rows are checked again after moveWait. It also drops the rows of the
 // batch that wait for dropped rows.
-func (w claiming) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, error) {
+func (w claiming) deferMoved(ctx context.Context, batch []*claim) ([]*claim, error) {
 	if !slices.ContainsFunc(batch, func(c *claim) bool { return len(c.row.EarlierAgents()) > 0 }) {
 		return batch, nil
 	}
@@ -36,17 +36,17 @@ func (w claiming) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, e
 	return slices.DeleteFunc(batch, func(c *claim) bool {
 		f := fates[c.row.ID]
 		if f.ended && c.row.SendsEvents() {
-			// as TakeOver does; the old lane may never be served again
+			// as MarkInterrupted does; the old lane may never be served again
 			*c.row, _ = step.Next(*c.row, step.HolderLost{})
 		}
 		switch {
 		case f.runs:
-			c.row.Begin()
+			c.row.AdoptIntent()
 			c.row.NotBefore = w.Clock.Now().Add(moveWait)
 			if c.node >= 0 {
 				w.later = append(w.later, c.node)
 			}
-		case c.generation > 0 && slices.ContainsFunc(w.graph.Requires(c.node), func(q int32) bool {
+		case c.depth > 0 && slices.ContainsFunc(w.graph.Requires(c.node), func(q int32) bool {
 			return dropped[q]
 		}):
 		default:
@@ -65,16 +65,16 @@ type claim struct {
 	row  *state.Row
 	res  *resource.Resource // the intent of the row, if it was decoded
 	node int32              // -1: it has left the graph since
-	// 0: ready; n: it waits for a claim of generation n-1 in the same batch
-	generation int
-	waits      []*claim // the claims of its batch that it requires
+	// 0: ready; n: it waits for a claim of depth n-1 in the same batch
+	depth int
+	waits []*claim // the claims of its batch that it requires
 	claimTime
-	coded     bool // it comes with its handler
-	secrets   bool // it may refer to secrets
-	told      bool // its facts were stored before it acted
-	recording bool // the commit of its result is being made
-	result    *step.Result
-	ended     step.Finished
+	coded       bool // it comes with its handler
+	secrets     bool // it may refer to secrets
+	factsStored bool // its facts were stored before it acted
+	recording   bool // the commit of its result is being made
+	result      *step.Result
+	ended       step.Finished
 	// wrote is the row as the result leaves it. The lane keeps it longer than the claim.
 	wrote   *state.Row
 	effects []step.Effect
@@ -104,7 +104,7 @@ func (w claiming) next(ctx context.Context) (claims []*claim, ends bool, err err
 		again, err := w.idle(ctx)
 		return nil, !again, err
 	}
-	claims, err = w.withoutMoved(ctx, claims)
+	claims, err = w.deferMoved(ctx, claims)
 	if err != nil || len(claims) == 0 {
 		return nil, false, err
 	}
@@ -133,7 +133,7 @@ func (w claiming) next(ctx context.Context) (claims []*claim, ends bool, err err
 // refused if the agent was paused or the schedule changed.
 func (w claiming) begin(ctx context.Context, batch []*claim) (state.Committed, error) {
 	var c state.Commit
-	w.with(&c, batch)
+	w.addTo(&c, batch)
 	done, err := w.commit(ctx, c)
 	if done.Started {
 		w.started(batch, c.Next)
@@ -149,9 +149,9 @@ func (w claiming) started(batch []*claim, running []resource.ID) {
 	w.setRunning(running)
 }
 
-// with adds the claim of a batch to a commit, and prolongs the lease for as long as the batch may
+// addTo adds the claim of a batch to a commit, and prolongs the lease for as long as the batch may
 // take.
-func (w claiming) with(to *state.Commit, batch []*claim) {
+func (w claiming) addTo(to *state.Commit, batch []*claim) {
 	now := w.Clock.Now()
 	ids := make([]resource.ID, len(batch))
 	longest := time.Duration(0)
@@ -180,7 +180,7 @@ func (w claiming) with(to *state.Commit, batch []*claim) {
 // ahead picks the rows that the commit of a batch claims as well: the next rows, if the commit
 // records only runs without changes. Any other result may have a follow-up, which has to be planned
 // before more runs start; see record. Moved rows are claimed separately, since the leases of other
-// lanes have to be checked first; see withoutMoved.
+// lanes have to be checked first; see deferMoved.
 func (r *recording) ahead(of *state.Commit) []*claim {
 	now := r.Clock.Now()
 	if len(of.Rows) > 0 || !now.Before(r.until) || !(crew{r.worker}).goesOn() {

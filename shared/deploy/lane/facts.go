@@ -14,7 +14,7 @@ import (
 func (b *batch) learn(ctx context.Context, group []*claim) {
 	var keys []state.ParameterKey
 	for _, c := range group {
-		if c.result == nil || c.told {
+		if c.result == nil || c.factsStored {
 			continue
 		}
 		for name := range c.result.Facts {
@@ -34,7 +34,7 @@ func (b *batch) learn(ctx context.Context, group []*claim) {
 		known[state.ParameterKey{Name: stored[i].Name, Of: stored[i].Of}] = stored[i].Data()
 	}
 	for _, c := range group {
-		if c.result == nil || c.told {
+		if c.result == nil || c.factsStored {
 			continue
 		}
 		for name, value := range c.result.Facts {
@@ -51,7 +51,7 @@ func (b *batch) remembered(of *claim, r *run.Run) []state.Outbox {
 	if len(r.Facts) == 0 {
 		return nil
 	}
-	of.told = true
+	of.factsStored = true
 	return []state.Outbox{{ID: r.ID + "-" + string(state.OutboxFact), Kind: state.OutboxFact,
 		Of: of.row.ID, At: b.Clock.Now(), Priority: of.row.Priority}}
 }

@@ -118,7 +118,7 @@ func (w crew) runBatches(ctx context.Context) error {
 		if len(claims) == 0 {
 			continue
 		}
-		w.heard = false // otherwise the claim would have been refused
+		w.noticeTaken = false // otherwise the claim would have been refused
 		w.startLanes(ctx)
 		if err := (&batch{worker: w.worker, claims: claims}).work(ctx); err != nil {
 			return err
@@ -211,12 +211,12 @@ func (w crew) waitBeside(ctx context.Context) (bool, error) {
 	w.wake = nil
 	switch {
 	case notified:
-		w.heard = true
+		w.noticeTaken = true
 		return w.notified(ctx, ids)
 	case waits.Err() != nil || len(w.ready) > 0:
 		return true, nil
 	}
-	w.heard = true
+	w.noticeTaken = true
 	if again, err := w.replanned(ctx); again || err != nil {
 		return true, err
 	}

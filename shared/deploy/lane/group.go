@@ -44,7 +44,7 @@ func (b *batch) runGroup(ctx context.Context, group []*claim) error {
 	x.Runs = runs
 	err := x.Execute(ctx)
 	b.Lock()
-	if err != nil && !x.LaneLost() {
+	if err != nil && !x.LeaseLost() {
 		b.unrecorded++
 		return err
 	}
@@ -114,7 +114,7 @@ func (b *batch) prepareAll(
 // what the run needs of the rows that the worker has read.
 func (b *batch) prepare(c *claim, r *run.Run) run.Inputs {
 	r.Follows = c.at
-	if c.generation > 0 {
+	if c.depth > 0 {
 		r.Follows = r.Started
 	}
 	r.Action.Action = state.ActionDeploy

@@ -25,8 +25,8 @@ type holding struct {
 	// it is 0, the lease must not be released: it expires, and its next holder finds the running rows.
 	unrecorded int
 	fenced     bool // another holder has the lane
-	// writes guards claimed, lost, lease.Until and paused: lanes, renewals and handlers that keep states
-	// write at a time.
+	// writes guards claimed, lost, lease.Until and paused: lanes, renewals and handlers that keep
+	// states write at a time.
 	writes sync.Mutex
 	paused bool // the agent is paused or the environment halted, as of the last commit
 }
@@ -113,13 +113,13 @@ func (l *holding) keepRunning(c *state.Commit) {
 	c.Next, c.SeenPlan = l.claimed, -1
 }
 
-// TakeOver marks the rows that the previous holder of a lane was running as possibly changed. Those
-// runs may have changed things without a record, so the receivers of their events have to be
-// notified at the next success. Rows without receivers are marked, too: the next release may add
-// receivers, when Running is already cleared. TakeOver has to be the first step after a lane is
-// taken, because the first commit clears Running. If it fails, the lease must not be released,
-// since a release clears Running as well.
-func TakeOver(ctx context.Context, from *state.Client, env string, l state.Lease) error {
+// MarkInterrupted marks the rows that the previous holder of a lane was running as possibly
+// changed. Those runs may have changed things without a record, so the receivers of their events
+// have to be notified at the next success. Rows without receivers are marked, too: the next release
+// may add receivers, when Running is already cleared. MarkInterrupted has to be the first step
+// after a lane is taken, because the first commit clears Running. If it fails, the lease must not
+// be released, since a release clears Running as well.
+func MarkInterrupted(ctx context.Context, from *state.Client, env string, l state.Lease) error {
 	rows, err := from.Rows(ctx, env, l.Running)
 	if err != nil {
 		return err

@@ -65,10 +65,10 @@ func (w *worker) notified(ctx context.Context, ids []resource.ID) (bool, error) 
 // took a notice checks the schedule before it waits or gives up the lane. If it has read the
 // schedule or claimed rows since, it need not check.
 func (w *worker) replanned(ctx context.Context) (bool, error) {
-	if !w.heard {
+	if !w.noticeTaken {
 		return false, nil
 	}
-	w.heard = false
+	w.noticeTaken = false
 	stored, err := w.State.Env(ctx, w.env)
 	if err != nil {
 		return false, fault.Wrap(fault.Unknown, "read environment", err)

@@ -77,7 +77,7 @@ func (q *queue) follow(batch []*claim, i int, waiting map[int32][]*claim, now ti
 		}
 		waiting[d] = append(waiting[d], batch[i])
 		if len(waiting[d]) == int(q.frontier.waiting[d]) && len(batch) < size {
-			batch = append(batch, &claim{row: r, node: d, generation: batch[i].generation + 1,
+			batch = append(batch, &claim{row: r, node: d, depth: batch[i].depth + 1,
 				waits: waiting[d]})
 		}
 	}

@@ -22,7 +22,7 @@ func (w *worker) reload(ctx context.Context) error {
 // readAll reads them once. It returns false if the schedule has changed during the read.
 func (w *worker) readAll(ctx context.Context) (bool, error) {
 	w.settle(w.begun)
-	w.seen, w.laneDone, w.begun, w.heard = nil, false, nil, false
+	w.seen, w.laneDone, w.begun, w.noticeTaken = nil, false, nil, false
 	now, err := w.look(ctx)
 	if err != nil {
 		return false, err

@@ -80,7 +80,7 @@ func (r *recording) claims() map[resource.ID]*claim {
 //
 // A crash before the first commit loses only the runs, and they are repeated. A crash before the
 // second commit leaves rows that are still scheduled and that the lease still names as running. The
-// next worker of the lane marks these rows (TakeOver). A crash after the second commit leaves
+// next worker of the lane marks these rows (MarkInterrupted). A crash after the second commit leaves
 // entries and lanes that were not notified. A sweep processes these entries and notifies these
 // lanes.
 func (r *recording) record(ctx context.Context) error {
@@ -101,7 +101,7 @@ func (r *recording) record(ctx context.Context) error {
 	}()
 	next := r.ahead(&c)
 	if len(next) > 0 {
-		claiming{r.worker}.with(&c, next)
+		claiming{r.worker}.addTo(&c, next)
 	}
 	c.Beside = r.openIDs()
 	// The follow-up has to be stored before other lanes are notified that these runs are done.
@@ -147,7 +147,7 @@ func (r *recording) first(ctx context.Context) state.Commit {
 			}
 			cl.wrote.Checked, cl.ended.Checked = r.epoch, r.epoch
 		}
-		if r.epoch > 0 && cl.asItWas() {
+		if r.epoch > 0 && cl.unchanged() {
 			continue
 		}
 		c.Rows = append(c.Rows, *cl.wrote)
@@ -169,9 +169,9 @@ func factsOf(id resource.ID, facts map[string]resource.Data, at time.Time) []sta
 	return out
 }
 
-// asItWas reports whether the row of a run that a wave requested needs no write: the run changed
+// unchanged reports whether the row of a run that a wave requested needs no write: the run changed
 // nothing, and the row has nothing to record.
-func (c *claim) asItWas() bool {
+func (c *claim) unchanged() bool {
 	same := c.result.Outcome == state.StatusDeployed && c.result.Change == diff.NoChange &&
 		!c.result.Notified
 	return same && c.row.Clean() && len(c.result.Facts) == 0
@@ -181,7 +181,7 @@ func (c *claim) asItWas() bool {
 func (r *recording) unwritten() int {
 	n := 0
 	for _, c := range r.done {
-		if r.epoch > 0 && c.asItWas() {
+		if r.epoch > 0 && c.unchanged() {
 			n++
 		}
 	}
@@ -297,19 +297,19 @@ func (r *recording) entry(c *claim, kind state.OutboxKind) state.Outbox {
 		Of:       c.row.ID,
 		At:       c.result.Finished,
 		Priority: c.row.Priority,
-		Ticket:   r.known(c),
+		Ticket:   r.leastSureTicket(c),
 	}
 }
 
-// known returns the least ticket of dependants that are sure to have waited for a claim: a worker
-// that claimed a dependant with this ticket or a later one knew of the claim.
+// leastSureTicket returns the least ticket of dependants that are sure to have waited for a claim:
+// a worker that claimed a dependant with this ticket or a later one knew of the claim.
 //
 // If the resource of the claim was moved, no dependant is sure to have waited (MaxInt64), since
 // other lanes may treat a moved resource as checked. If a wave asked for the claim, all dependants
 // count (0), since the wave asks again for resources that were running when it began. The exception
 // is a claim with dependants that are being removed (MaxInt64): the wave does not ask for these,
 // and the time of their claims is unknown.
-func (r *recording) known(c *claim) int64 {
+func (r *recording) leastSureTicket(c *claim) int64 {
 	removing := func(n int32) bool { return r.graph.Removing[n] }
 	switch {
 	case len(c.row.EarlierAgents()) > 0:
@@ -324,14 +324,14 @@ func (r *recording) known(c *claim) int64 {
 
 // entries returns the entries of the outbox for the effects of a finished run.
 func (r *recording) entries(c *claim, effects []step.Effect) []state.Outbox {
-	out := r.leaves(c)
+	out := r.purgeEvents(c)
 	dependants := c.node >= 0 && len(r.graph.Dependants(c.node)) > 0
 	for _, e := range effects {
 		switch e := e.(type) {
 		case step.Resolve:
 			out = append(out, r.entry(c, e.Kind))
 		case step.Notify:
-			if !dependants || e.Ticket == 0 && r.allFollow(c) {
+			if !dependants || e.Ticket == 0 && r.allSureToFollow(c) {
 				continue
 			}
 			out = append(out, r.entry(c, e.Kind))
@@ -343,10 +343,10 @@ func (r *recording) entries(c *claim, effects []step.Effect) []state.Outbox {
 	return out
 }
 
-// leaves returns an event for each resource that stays in the model and was required by a resource
+// purgeEvents returns an event for each resource that stays in the model and was required by a resource
 // that has left it and is purged now. These resources ran before the purge. The row of the purged
 // resource, from which dependants learn of changes, is gone.
-func (r *recording) leaves(c *claim) []state.Outbox {
+func (r *recording) purgeEvents(c *claim) []state.Outbox {
 	if c.node < 0 || !r.graph.Removing[c.node] || !c.wrote.Gone ||
 		!c.wrote.ChangedAt.Equal(c.result.Finished) {
 		return nil
@@ -368,14 +368,14 @@ func (r *recording) leaves(c *claim) []state.Outbox {
 	return out
 }
 
-// allFollow reports whether all dependants of c are sure to run after it, so that no event is
+// allSureToFollow reports whether all dependants of c are sure to run after it, so that no event is
 // needed. A dependant in another lane may have been claimed before c was scheduled, and may be
 // running. If a dependant has a ticket of the same commit or of a later one, the worker that
 // claimed it knew of c and waited. If a wave asked for c, it also asks again for dependants that
 // were running when it began. A moved resource is checked again in its new lane. Its dependants may
 // have been claimed while it counted as checked in the old lane.
-func (r *recording) allFollow(c *claim) bool {
-	known := r.known(c)
+func (r *recording) allSureToFollow(c *claim) bool {
+	known := r.leastSureTicket(c)
 	for _, n := range r.graph.Dependants(c.node) {
 		if here := r.rows.of(n); here != nil {
 			if o := r.open[here.ID]; o != nil && !o.recording {

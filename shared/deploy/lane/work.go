@@ -148,7 +148,7 @@ func (b *batch) group(rest []*claim) []*claim {
 		return rest[:1]
 	}
 	n, declaration := 1, run.DeclarationOf(rest[0].res)
-	for n < min(len(rest), run.MaxGroup) && rest[n].generation == rest[0].generation &&
+	for n < min(len(rest), run.MaxGroup) && rest[n].depth == rest[0].depth &&
 		rest[n].row.ID.Type() == typ && !rest[n].coded &&
 		run.DeclarationOf(rest[n].res) == declaration {
 		n++

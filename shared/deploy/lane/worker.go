@@ -108,7 +108,7 @@ func (w *worker) serve(ctx context.Context) error {
 		return fault.Wrap(fault.Unknown, "take lane "+w.lane, err)
 	}
 	defer w.close(ctx)
-	if err = TakeOver(ctx, w.Client, w.env, w.lease); err == nil {
+	if err = MarkInterrupted(ctx, w.Client, w.env, w.lease); err == nil {
 		err = w.run(ctx)
 	} else if len(w.lease.Running) > 0 {
 		w.unrecorded++
@@ -146,8 +146,8 @@ type worker struct {
 	lookup    lookup
 	begun     []*claim        // claims that the commit of the last batch made; nil: none
 	quick     map[string]bool // types of which a run recently took less than commitAfter
-	// heard means that a notice was taken since the schedule was last known to be current.
-	heard bool
+	// noticeTaken means that a notice was taken since the schedule was last known to be current.
+	noticeTaken bool
 }
 
 // lookup is the result of the last lookup in other lanes after this one was given up: see missed.
@@ -222,6 +222,6 @@ func (w *worker) idle(ctx context.Context) (bool, error) {
 	if !notified {
 		return false, nil
 	}
-	w.heard = true
+	w.noticeTaken = true
 	return w.notified(ctx, ids)
 }

@@ -67,8 +67,8 @@ func requestFacts(ctx context.Context, p *planning, of map[resource.ID]bool) err
 	return nil
 }
 
-// claimsIfRequested returns the agents of running rows, if one of some rows without a ticket has requested
-// facts. The request is older than the claim of such a row, so its run reads the facts.
+// claimsIfRequested returns the agents of running rows, if one of some rows without a ticket has
+// requested facts. The request is older than the claim of such a row, so its run reads the facts.
 func claimsIfRequested(
 	ctx context.Context,
 	p *planning,
@@ -76,7 +76,7 @@ func claimsIfRequested(
 ) (map[resource.ID]string, error) {
 	for _, row := range rows {
 		if row.WantFacts() && row.Ticket() == 0 && row.Runnable() {
-			return p.claims(ctx)
+			return p.runningNow(ctx)
 		}
 	}
 	return nil, nil

@@ -170,6 +170,6 @@ func (b *blocker) cause(n int32, row *state.Row) resource.ID {
 func (b *blocker) apply(row *state.Row, cause resource.ID) bool {
 	was := row.BlockedBy
 	b.fresh[row.ID] = b.fresh[row.ID] || was == "" && cause != ""
-	b.p.apply(row, step.Blocked{By: cause, Brief: b.fresh[row.ID]})
+	b.p.apply(row, step.Blocked{By: cause, NeverStored: b.fresh[row.ID]})
 	return was != row.BlockedBy
 }

@@ -24,7 +24,7 @@
 //	store.go, commit.go, notify.go              the files, the commit, and the notices to agents
 //
 // Planners are in lease.go, planner.go and changes.go: the lease, the plan, and its rows.
-// Later, outbox.go plans the work that follows from runs, and openrows.go gives rows new values.
+// Later, outbox.go plans the work that follows from runs, and rowvalues.go gives rows new values.
 //
 // Workers run concurrently. If a worker writes a row in between, the same function plans the row
 // again, until everything is stored; see docs/design/engine-today.md.

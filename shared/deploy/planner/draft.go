@@ -58,7 +58,7 @@ func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) 
 	if err = cmp.Or(err, pl.Checker.Err()); err != nil {
 		return nil, err
 	}
-	if _, err = release(ctx, p, next); err != nil {
+	if _, err = planRelease(ctx, p, next); err != nil {
 		return nil, err
 	}
 	texts := run.FewTexts(run.TextsOf(ctx, run.FilesOf(pl.Files, x.Model.Files)))

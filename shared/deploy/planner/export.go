@@ -107,10 +107,10 @@ type Limits struct {
 	Unstated bool
 }
 
-// Bounded returns an export with limits if it needs them. An export that describes no resource
-// deletes none, unless limits, or a plan that was shown, permit it. It may be the result of a
-// mistake, such as a template that rendered nothing.
-func (x Export) Bounded() Export {
+// WithDefaultLimits returns an export with limits if it needs them. An export that describes no
+// resource deletes none, unless limits, or a plan that was shown, permit it. It may be the result
+// of a mistake, such as a template that rendered nothing.
+func (x Export) WithDefaultLimits() Export {
 	if x.Limits == nil && x.Expect == "" && x.Since == nil && !x.Partial && x.Model != nil &&
 		len(x.Model.Resources) == 0 {
 		x.Limits = &Limits{Delete: 0, Leave: -1, Unstated: true}

@@ -177,9 +177,9 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 		}
 		return out, p.commit(ctx, scheduleStays)
 	}
-	var diff released
+	var diff changeCounts
 	if !p.isCarriedOut(x, next) {
-		if diff, err = release(ctx, p.planning, next); err != nil {
+		if diff, err = planRelease(ctx, p.planning, next); err != nil {
 			return out, err
 		}
 	}
@@ -192,7 +192,7 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 	}
 	p.pl.Contents.Keep(v.Digest, next.contents)
 	out.Changed, out.Removed = diff.changed, diff.removed
-	out.LeftBehind, out.FirstLeft = leftBehind(p)
+	out.LeftBehind, out.FirstLeft = countOrphaned(p)
 	out.Moved, out.Moves = p.moves.first()
 	out.Unchanged = v.Resources - diff.changed
 	return out, p.request(ctx, x)
@@ -209,8 +209,8 @@ func (p *exporting) isCarriedOut(x Export, n next) bool {
 // maxLeft bounds how many orphaned resources are named.
 const maxLeft = 20
 
-// leftBehind returns how many rows the plan orphans, and the first of these.
-func leftBehind(p *exporting) (n int, first []resource.ID) {
+// countOrphaned returns how many rows the plan orphans, and the first of these.
+func countOrphaned(p *exporting) (n int, first []resource.ID) {
 	for _, id := range p.order {
 		if p.rows[id].Orphaned && !p.before[id].Orphaned {
 			if n++; n <= maxLeft {

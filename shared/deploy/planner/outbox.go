@@ -74,7 +74,7 @@ func (p *followUp) plan(ctx context.Context, entries []state.Outbox) error {
 		return err
 	}
 	if resolve {
-		if err := resolveRows(ctx, p.planning, changed, nil); err != nil {
+		if err := applyKnownValues(ctx, p.planning, changed, nil); err != nil {
 			return err
 		}
 	}
@@ -227,7 +227,7 @@ func restoreRows(ctx context.Context, p *planning) error {
 		return err
 	}
 	p.repair = true
-	if _, err := releaseWhole(ctx, p, v, version.SortedEntries(byID)); err != nil {
+	if _, err := planWhole(ctx, p, v, version.SortedEntries(byID)); err != nil {
 		return err
 	}
 	return p.commitAll(ctx)

@@ -183,8 +183,8 @@ func (p *planning) startWave(priority state.Priority, keepTerminal bool) {
 	}
 }
 
-// claims returns the running resources and the agents in which they were claimed.
-func (p *planning) claims(ctx context.Context) (map[resource.ID]string, error) {
+// runningNow returns the running resources and the agents in which they were claimed.
+func (p *planning) runningNow(ctx context.Context) (map[resource.ID]string, error) {
 	leases, err := p.pl.State.Leases(ctx, p.env.Name)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read leases", err)
@@ -269,7 +269,7 @@ func (p *planning) unfinished(
 	retry bool,
 	match func(*state.Row) bool,
 ) (func(*state.Row) bool, error) {
-	running, err := p.claims(ctx)
+	running, err := p.runningNow(ctx)
 	if err != nil {
 		return nil, err
 	}

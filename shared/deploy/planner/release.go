@@ -9,35 +9,35 @@ import (
 	"southbound/shared/resource"
 )
 
-// released counts the resources that a release changes and removes.
-type released struct{ changed, removed int }
+// changeCounts counts the resources that a release changes and removes.
+type changeCounts struct{ changed, removed int }
 
-// release plans the release of the version that an edit results in, or of a stored version. It reads
-// and plans only resources that differ from the version in force; after an interrupted release, and
-// while stored data may be lost, it compares all rows. Rows are written by commitAll; until then the
-// release has not begun.
-func release(ctx context.Context, p *planning, n next) (released, error) {
+// planRelease plans the release of the version that an edit results in, or of a stored version. It
+// reads and plans only resources that differ from the version in force; after an interrupted
+// release, and while stored data may be lost, it compares all rows. Rows are written by commitAll;
+// until then the release has not begun.
+func planRelease(ctx context.Context, p *planning, n next) (changeCounts, error) {
 	switch {
 	case n.delta != nil:
-		return releaseDelta(ctx, p, n)
+		return planDelta(ctx, p, n)
 	case p.repair || p.env.Releasing != 0:
-		return releaseWhole(ctx, p, n.version, n.entries)
+		return planWhole(ctx, p, n.version, n.entries)
 	}
 	lost, err := lostValues(ctx, p, slices.DeleteFunc(slices.Clone(n.entries),
 		func(en version.Entry) bool { return n.stays[en.ID] }), n.version.Agents)
 	if err != nil || p.env.Released == n.version.Number && len(lost) == 0 {
-		return released{}, err
+		return changeCounts{}, err
 	}
 	old, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
 	if err != nil {
-		return released{}, err
+		return changeCounts{}, err
 	}
 	before, shared := n.base, map[string]bool(nil)
 	if before == nil {
 		shared = version.SharedChunks(old.Chunks, n.version.Chunks)
 		before, err = version.ReadChunks(ctx, p.pl.Files, version.Without(old.Chunks, shared))
 		if err != nil {
-			return released{}, err
+			return changeCounts{}, err
 		}
 	}
 	var after []version.Entry
@@ -59,10 +59,10 @@ func release(ctx context.Context, p *planning, n next) (released, error) {
 	return r.plan(ctx)
 }
 
-// releaseDelta is release for a bounded edit of the version in force.
-func releaseDelta(ctx context.Context, p *planning, n next) (released, error) {
+// planDelta is release for a bounded edit of the version in force.
+func planDelta(ctx context.Context, p *planning, n next) (changeCounts, error) {
 	if !n.fresh && len(n.delta.after) == 0 {
-		return released{}, nil
+		return changeCounts{}, nil
 	}
 	r := newReleaser(p, difference{v: n.version, agents: n.last.Agents, before: n.delta.before,
 		after: n.delta.after, delta: n.delta})
@@ -80,7 +80,7 @@ func resumeRelease(ctx context.Context, p *planning) error {
 	if err != nil {
 		return err
 	}
-	if _, err := releaseWhole(ctx, p, v, version.SortedEntries(byID)); err != nil {
+	if _, err := planWhole(ctx, p, v, version.SortedEntries(byID)); err != nil {
 		return err
 	}
 	held := p.held
@@ -91,13 +91,13 @@ func resumeRelease(ctx context.Context, p *planning) error {
 	return nil
 }
 
-// releaseWhole plans the release of a version, whose resources are entries, from the current rows.
-func releaseWhole(
+// planWhole plans the release of a version, whose resources are entries, from the current rows.
+func planWhole(
 	ctx context.Context,
 	p *planning,
 	v state.Version,
 	entries []version.Entry,
-) (released, error) {
+) (changeCounts, error) {
 	r := newReleaser(p, difference{
 		v:      v,
 		before: map[resource.ID]version.Entry{},
@@ -126,7 +126,7 @@ func releaseWhole(
 		}
 		return row.AddMissingFacts(r.unasked)
 	}); err != nil {
-		return released{}, err
+		return changeCounts{}, err
 	}
 	return r.plan(ctx)
 }
@@ -220,7 +220,7 @@ func (pl *Planner) Release(
 		if p.env.Base = v.Number; v.Number == p.env.Last {
 			p.env.Base = 0
 		}
-		diff, err := release(ctx, p,
+		diff, err := planRelease(ctx, p,
 			next{version: v, entries: version.SortedEntries(byID)})
 		if err != nil {
 			return err

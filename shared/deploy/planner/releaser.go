@@ -29,7 +29,7 @@ type releaser struct {
 	wave   waveProgress
 	// resources that may owe a reload for new requirements: see findNewReceivers
 	owesReload map[resource.ID]bool
-	released   released
+	released   changeCounts
 }
 
 // difference is the version to release, and the entries that may differ from the version in force.
@@ -59,50 +59,50 @@ func newReleaser(p *planning, d difference) *releaser {
 }
 
 // plan plans the rows, the graph and all other changes of the release.
-func (r *releaser) plan(ctx context.Context) (released, error) {
+func (r *releaser) plan(ctx context.Context) (changeCounts, error) {
 	p := r.p
 	if !state.SameAgents(r.agents, r.v.Agents) || !sameDescribed(r.agents, r.v.Agents) {
 		p.store.agents = r.v.Agents
 	}
 	differ := len(r.after)
 	if err := r.load(ctx); err != nil {
-		return released{}, err
+		return changeCounts{}, err
 	}
 	if err := (&mover{r}).findMoves(ctx); err != nil {
-		return released{}, err
+		return changeCounts{}, err
 	}
 	if err := r.resolveValues(ctx); err != nil {
-		return released{}, err
+		return changeCounts{}, err
 	}
 	if err := r.findNewReceivers(ctx); err != nil {
-		return released{}, err
+		return changeCounts{}, err
 	}
 	graph, err := r.graph(ctx)
 	if err != nil {
-		return released{}, err
+		return changeCounts{}, err
 	}
 	p.graph = graph
 	for i := range r.after {
 		if err := r.planEntry(&r.after[i], i < differ); err != nil {
-			return released{}, err
+			return changeCounts{}, err
 		}
 	}
 	r.remove(graph)
 	if err := r.checkPurges(ctx); err != nil {
-		return released{}, err
+		return changeCounts{}, err
 	}
 	old, err := p.inForce(ctx)
 	if err != nil {
-		return released{}, err
+		return changeCounts{}, err
 	}
 	if err := r.wake(ctx, old, graph); err != nil {
-		return released{}, err
+		return changeCounts{}, err
 	}
 	if err := requestFacts(ctx, p, r.unasked); err != nil {
-		return released{}, err
+		return changeCounts{}, err
 	}
 	if err := p.spreadBlocks(ctx, graph, r.blocked); err != nil {
-		return released{}, err
+		return changeCounts{}, err
 	}
 	p.orderBy(graph)
 	return r.released, r.begin(ctx)
@@ -165,7 +165,7 @@ func (r *releaser) planEntry(en *version.Entry, fresh bool) error {
 	r.p.whole[en.ID] = true
 	r.p.set(row, func(row *state.Row) bool {
 		e := step.Released{Version: r.v.Number, Hash: en.Hash, Body: en.Body, Missing: missing,
-			Problem: r.misfits[en.ID], Owes: r.owesReload[row.ID], From: r.p.moves.from[en.ID]}
+			Problem: r.misfits[en.ID], MayOweReload: r.owesReload[row.ID], From: r.p.moves.from[en.ID]}
 		return r.p.change(row, e)
 	})
 	return nil

@@ -168,7 +168,7 @@ func (pl *Planner) changeParameters(
 		for _, key := range p.store.unset {
 			about[key] = true
 		}
-		if err := resolveRows(ctx, p, changed, about); err != nil {
+		if err := applyKnownValues(ctx, p, changed, about); err != nil {
 			return err
 		}
 		return p.commit(ctx, scheduleChanges)

@@ -202,7 +202,7 @@ func (p *forecast) step(was, now *state.Row) (w PlannedChange, shown bool, err e
 		err = p.later(&w, was, now)
 	case now.Removing: // also one that failed: an apply tries it again
 		w.Action = "delete"
-	case now.Blocked == state.NeedsPerson && now.Current().Creating != "":
+	case now.Blocked == state.NeedsDecision && now.Current().Creating != "":
 		err = p.undecided(&w, was, now)
 	case was.Hash == now.Hash && now.AsWanted():
 	default:

@@ -45,7 +45,7 @@ func (r *releaser) wake(ctx context.Context, old, now *version.Graph) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
 		r.p.set(rows[id], func(row *state.Row) bool {
-			e := step.Unbound{}
+			e := step.RequirementEnded{}
 			if r.wave.asks(row) {
 				e.Asked = r.wave.schedule.Wave.Priority
 			}

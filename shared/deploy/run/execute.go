@@ -62,8 +62,8 @@ type (
 	applier struct{ *Executor }
 )
 
-// LaneLost reports whether the lane could no longer be held.
-func (x *Executor) LaneLost() bool { return x.lost != nil }
+// LeaseLost reports whether the lane could no longer be held.
+func (x *Executor) LeaseLost() bool { return x.lost != nil }
 
 // Execute gives each run its outcome. A run has no outcome if it was not carried out: the caller
 // gave up, its create must not begin, or the lane was lost.
@@ -316,7 +316,7 @@ func (x *Executor) fail(r *Run, err error) {
 // cannot determine it, a person has to decide.
 func (x reader) find(ctx context.Context, r *Run) {
 	ask := func(why string) {
-		r.NeedsPerson = true
+		r.NeedsDecision = true
 		r.End(
 			state.StatusFailed,
 			provider.Terminal,

@@ -93,7 +93,7 @@ func (f *Filter) add(key, value, term string) error {
 		return addKnown(&f.LastRun, key, value, []LastRun{RunNew, RunSuccess, RunFailed, RunSkipped})
 	case "blocked":
 		return addKnown(&f.Blocked, key, value,
-			[]Blocked{NotBlocked, BlockedYes, BlockedTemp, NeedsPerson})
+			[]Blocked{NotBlocked, BlockedYes, BlockedTemp, NeedsDecision})
 	case "deploying":
 		var one []string
 		if err := addKnown(&one, key, value, []string{"true", "false"}); err != nil {

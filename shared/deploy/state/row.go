@@ -58,12 +58,12 @@ type Intent struct {
 	// number of these purges.
 	Purged []resource.ID `cbor:"12,keyasint,omitempty"`
 	Purges int64         `cbor:"13,keyasint,omitempty"`
-	// Formerly are the earlier ids of its thing since its last run, see Row.EarlierIDs. Moves is the
+	// Earlier are the earlier ids of its thing since its last run, see Row.EarlierIDs. Moves is the
 	// number of changes of them.
-	Formerly []resource.ID `cbor:"14,keyasint,omitempty"`
-	Moves    int64         `cbor:"15,keyasint,omitempty"`
-	// Decided is the token of a create whose outcome is not known, and of which a person decided that it
-	// may begin again. See Row.Current.
+	Earlier []resource.ID `cbor:"14,keyasint,omitempty"`
+	Moves   int64         `cbor:"15,keyasint,omitempty"`
+	// Decided is the token of a create whose outcome is not known, and of which a person decided
+	// that it may begin again. See Row.Current.
 	Decided string `cbor:"42,keyasint,omitempty"`
 }
 
@@ -84,13 +84,13 @@ type Outcome struct {
 
 	// Observed is the greatest generation with which a run was claimed that has ended.
 	Observed int64 `cbor:"20,keyasint,omitempty"`
-	// Again means that the resource has to run again without a request: its last run is in progress,
+	// RunAgain means that the resource has to run again without a request: its last run is in progress,
 	// or was moot.
-	Again bool `cbor:"21,keyasint,omitempty"`
+	RunAgain bool `cbor:"21,keyasint,omitempty"`
 	// Reloaded is the number of purges that successful runs have followed.
 	Reloaded int64 `cbor:"22,keyasint,omitempty"`
-	// Settled is the value of Moves when the last run ended.
-	Settled int64 `cbor:"23,keyasint,omitempty"`
+	// MovesSeen is the value of Moves when the last run ended.
+	MovesSeen int64 `cbor:"23,keyasint,omitempty"`
 
 	Deployed   string         `cbor:"24,keyasint,omitempty"` // hash of the intent that was last deployed with success
 	LastAt     time.Time      `cbor:"25,keyasint,omitzero"`  // end of the last run; zero: it never ran

@@ -21,7 +21,7 @@ func (r *Row) Current() Outcome {
 	o := r.Outcome
 	if r.decided() {
 		o.Creating = ""
-		if o.Blocked == NeedsPerson {
+		if o.Blocked == NeedsDecision {
 			o.Blocked = NotBlocked
 		}
 	}
@@ -41,8 +41,8 @@ func (r *Row) Current() Outcome {
 // again.
 func (r *Row) decided() bool { return r.Decided != "" && r.Decided == r.Creating }
 
-// Begin makes the outcome one of the present intent.
-func (r *Row) Begin() {
+// AdoptIntent makes the outcome one of the present intent.
+func (r *Row) AdoptIntent() {
 	r.Outcome = r.Current()
 	r.Ran = r.Hash
 }
@@ -73,7 +73,7 @@ func (r *Row) Block() Blocked {
 	case r.Lacking():
 		return BlockedYes
 	case r.Blocked == BlockedTemp && r.Ticket() != 0, !r.Counts(),
-		r.Blocked == NeedsPerson && r.decided():
+		r.Blocked == NeedsDecision && r.decided():
 		return NotBlocked
 	}
 	return r.Blocked
@@ -112,7 +112,7 @@ func (r *Row) Ticket() int64 {
 		return 0
 	case r.Generation > r.Observed:
 		return r.Generation
-	case r.Again:
+	case r.RunAgain:
 		return 1
 	}
 	return 0
@@ -141,24 +141,24 @@ func (r *Row) AskFacts() {
 // since other resources may refer to them.
 func (r *Row) AskedForFacts() bool { return r.FactsAsked > 0 }
 
-// LeftBehind returns former requirements of a resource whose events it received, and that were purged
-// since its last success. The next run reloads for them, since their rows are gone.
-func (r *Row) LeftBehind() []resource.ID {
+// PendingPurges returns former requirements of a resource whose events it received, and that were
+// purged since its last success. The next run reloads for them, since their rows are gone.
+func (r *Row) PendingPurges() []resource.ID {
 	if r.Purges <= r.Reloaded {
 		return nil
 	}
 	return r.Purged
 }
 
-// LeaveBehind records that the next run reloads for the purge of resources.
-func (r *Row) LeaveBehind(ids ...resource.ID) {
-	r.Purged = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.LeftBehind(), ids))))
+// AddPurges records that the next run reloads for the purge of resources.
+func (r *Row) AddPurges(ids ...resource.ID) {
+	r.Purged = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.PendingPurges(), ids))))
 	r.Purges = max(r.Purges, r.Reloaded) + 1
 }
 
 // Runnable reports whether a row may be scheduled at all.
 func (r *Row) Runnable() bool {
-	return !r.Gone && !r.Orphaned && !r.Lacking() && r.Block() != NeedsPerson
+	return !r.Gone && !r.Orphaned && !r.Lacking() && r.Block() != NeedsDecision
 }
 
 // Clean reports whether a check that finds nothing to do would leave a row as it is.
@@ -170,7 +170,7 @@ func (r *Row) Clean() bool {
 		!r.Removing &&
 		!r.Orphaned &&
 		r.Reason == "" &&
-		r.Moves <= r.Settled
+		r.Moves <= r.MovesSeen
 }
 
 // Damaged reports whether the stored intent of a resource cannot be used.
@@ -291,7 +291,7 @@ func (r *Row) Same(o *Row) bool {
 	a, b := *r, *o
 	for _, x := range []*Row{&a, &b} { // compared below, or derived from compared fields
 		x.Missing, x.Causes, x.Waiting, x.Hidden = nil, nil, nil, nil
-		x.Formerly, x.Purged = nil, nil
+		x.Earlier, x.Purged = nil, nil
 		x.NotBefore, x.LastAt, x.NextAt, x.ChangedAt, x.SucceededAt = time.Time{}, time.Time{},
 			time.Time{}, time.Time{}, time.Time{}
 		x.TriedAt = time.Time{}
@@ -299,13 +299,13 @@ func (r *Row) Same(o *Row) bool {
 	return reflect.DeepEqual(&a, &b) && slices.Equal(r.Causes, o.Causes) &&
 		slices.Equal(r.Missing, o.Missing) &&
 		slices.Equal(r.Hidden, o.Hidden) &&
-		slices.Equal(r.Formerly, o.Formerly) &&
+		slices.Equal(r.Earlier, o.Earlier) &&
 		r.NextAt.Equal(o.NextAt) &&
 		r.NotBefore.Equal(o.NotBefore)
 }
 
-// EarlierAgents returns the other agents at which a run of an earlier id of the thing may still be under
-// way. The row does not start until these runs have ended.
+// EarlierAgents returns the other agents at which a run of an earlier id of the thing may still be
+// under way. The row does not start until these runs have ended.
 func (r *Row) EarlierAgents() []string {
 	var out []string
 	for _, id := range r.EarlierIDs() {
@@ -321,17 +321,17 @@ func (r *Row) EarlierAgents() []string {
 // row does not start until these runs have ended. A release that continues after a crash identifies
 // moved things by these ids.
 func (r *Row) EarlierIDs() []resource.ID {
-	if r.Moves <= r.Settled {
+	if r.Moves <= r.MovesSeen {
 		return nil
 	}
-	return r.Formerly
+	return r.Earlier
 }
 
 // SetMoved sets the ids that EarlierIDs returns until a run has ended.
 func (r *Row) SetMoved(ids []resource.ID) {
-	r.Formerly = ids
+	r.Earlier = ids
 	if len(ids) > 0 {
-		r.Moves = max(r.Moves, r.Settled) + 1
+		r.Moves = max(r.Moves, r.MovesSeen) + 1
 	}
 }
 

@@ -9,7 +9,7 @@ func (r *Row) Status() Status {
 		return StatusOrphaned
 	case r.Undefined():
 		return StatusUndefined
-	case r.BlockedBy != "", o.Blocked == NeedsPerson:
+	case r.BlockedBy != "", o.Blocked == NeedsDecision:
 		return StatusBlocked
 	case o.Blocked == BlockedTemp:
 		return StatusSkipped

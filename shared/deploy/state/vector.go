@@ -26,10 +26,10 @@ const (
 	RunFailed  LastRun = "failed"
 	RunSkipped LastRun = "skipped"
 
-	NotBlocked  Blocked = "no"
-	BlockedYes  Blocked = "yes"       // of Row.Block: it or a requirement is undefined
-	BlockedTemp Blocked = "temporary" // a requirement failed; runs when that recovers
-	NeedsPerson Blocked = "decision"  // a create may have happened and cannot be looked up
+	NotBlocked    Blocked = "no"
+	BlockedYes    Blocked = "yes"       // of Row.Block: it or a requirement is undefined
+	BlockedTemp   Blocked = "temporary" // a requirement failed; runs when that recovers
+	NeedsDecision Blocked = "decision"  // a create may have happened and cannot be looked up
 )
 
 // The statuses.

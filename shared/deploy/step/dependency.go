@@ -40,7 +40,7 @@ func (e DependencyChanged) next(r *state.Row) []Effect {
 		return nil
 	}
 	if e.Purged != "" && !r.Orphaned && !r.Removing {
-		r.LeaveBehind(e.Purged)
+		r.AddPurges(e.Purged)
 	}
 	return e.wake(r, r.Current().Blocked != state.BlockedTemp)
 }

@@ -14,20 +14,20 @@ import (
 // Result is the record of one run, with the data that the row needs.
 type Result struct {
 	state.Action
-	Follows     time.Time // the run has seen changes that ended before
-	Facts       map[string]resource.Data
-	Class       provider.Class
-	Causes      []resource.ID   // root causes for which it was skipped
-	Again       *provider.Again // of a run in progress: when to poll, and with which state
-	Notes       []byte          // for the row, from a run that has succeeded or is in progress
-	Damaged     bool            // the stored resource cannot be read
-	NeedsPerson bool            // a create may have happened, and only a person can decide
-	NothingMade bool            // a create was begun, and it is certain that nothing was made
-	Acted       bool            // the handler was asked to change the thing
-	Purged      bool            // the resource must not exist
-	ReportOnly  bool            // the resource was only compared
-	SendsEvent  bool            // receivers are notified of its changes
-	Notified    bool            // it follows a change that it was notified of
+	Follows       time.Time // the run has seen changes that ended before
+	Facts         map[string]resource.Data
+	Class         provider.Class
+	Causes        []resource.ID   // root causes for which it was skipped
+	Again         *provider.Again // of a run in progress: when to poll, and with which state
+	Notes         []byte          // for the row, from a run that has succeeded or is in progress
+	Damaged       bool            // the stored resource cannot be read
+	NeedsDecision bool            // a create may have happened, and only a person can decide
+	NothingMade   bool            // a create was begun, and it is certain that nothing was made
+	Acted         bool            // the handler was asked to change the thing
+	Purged        bool            // the resource must not exist
+	ReportOnly    bool            // the resource was only compared
+	SendsEvent    bool            // receivers are notified of its changes
+	Notified      bool            // it follows a change that it was notified of
 }
 
 // Finished is the end of a run. The row may have been changed since the run was claimed.
@@ -56,7 +56,7 @@ func (e Finished) next(r *state.Row) []Effect {
 	case len(e.Causes) > 0 && string(r.Body) != string(e.Claimed.Body):
 		return e.rerun(r)
 	}
-	r.Begin()
+	r.AdoptIntent()
 	was, sends := *r, e.SendsEvent
 	if string(r.Body) != string(e.Claimed.Body) {
 		sends = r.SendsEvents() // it may have got receivers since the run began
@@ -82,7 +82,7 @@ func (e *Finished) stale(r *state.Row) []Effect {
 func (e *Finished) rerun(r *state.Row) []Effect {
 	effects := e.unskip(r)
 	if r.Ticket() == 0 && r.Runnable() { // a check of everything asked for it
-		r.Again = true
+		r.RunAgain = true
 	}
 	return effects
 }
@@ -118,10 +118,10 @@ func (e *Finished) apply(r *state.Row, sends bool) {
 		r.NotBefore = e.Finished.Add(e.Again.After)
 		r.Waiting, r.Notes = e.Again.State, e.Notes
 		r.Reason = "in progress"
-		r.Again = true // the check that asked for it may end earlier
+		r.RunAgain = true // the check that asked for it may end earlier
 		return
 	}
-	r.Observed, r.Again, r.Settled = max(r.Observed, e.Claimed.Generation), false, r.Moves
+	r.Observed, r.RunAgain, r.MovesSeen = max(r.Observed, e.Claimed.Generation), false, r.Moves
 	r.NotBefore, r.Waiting, r.Causes = time.Time{}, nil, nil
 	r.Reason, r.Class, r.TriedAt = e.Reason, e.Class, time.Time{}
 	if e.Outcome != state.StatusDeployed && e.Outcome != state.StatusNonCompliant || e.ReportOnly {
@@ -176,8 +176,8 @@ func (e *Finished) failed(r *state.Row) {
 	if e.NothingMade {
 		r.Creating = ""
 	}
-	if e.NeedsPerson {
-		r.Blocked = state.NeedsPerson
+	if e.NeedsDecision {
+		r.Blocked = state.NeedsDecision
 		return
 	}
 	r.Blocked = state.NotBlocked
@@ -190,7 +190,7 @@ func (e *Finished) Retries() bool {
 	case state.StatusDeploying, state.StatusDeployed, state.StatusNonCompliant:
 		return false
 	}
-	return len(e.Causes) == 0 && !e.NeedsPerson && state.Retried(e.Class)
+	return len(e.Causes) == 0 && !e.NeedsDecision && state.Retried(e.Class)
 }
 
 // retryLater counts a failure and sets the time of the retry: after an exponential backoff with a

@@ -144,10 +144,10 @@ func TestFinished(t *testing.T) {
 			reason: "a create that may have happened waits for a person, with its token",
 			was:    func(r *state.Row) { r.Creating = "token" },
 			result: ended(state.StatusFailed, diff.NoChange),
-			more:   func(e *Result) { e.NeedsPerson = true },
+			more:   func(e *Result) { e.NeedsDecision = true },
 			want: func(r *state.Row) {
 				r.LastRun, r.Compliance = state.RunFailed, state.NonCompliant
-				r.Blocked, r.Creating, r.TriedAt = state.NeedsPerson, "token", time.Unix(5, 0)
+				r.Blocked, r.Creating, r.TriedAt = state.NeedsDecision, "token", time.Unix(5, 0)
 			},
 			notes: []Effect{Notify{Kind: state.OutboxRecovered}},
 		},
@@ -170,7 +170,7 @@ func TestFinished(t *testing.T) {
 				e.Again = &provider.Again{After: 3 * time.Second, State: []byte("s")}
 			},
 			want: func(r *state.Row) {
-				r.Again, r.NotBefore = true, time.Unix(9, 0)
+				r.RunAgain, r.NotBefore = true, time.Unix(9, 0)
 				r.Waiting, r.Reason = []byte("s"), "in progress"
 				r.LastRun, r.Compliance = state.RunSuccess, state.HasUpdate
 			},
@@ -306,10 +306,10 @@ func TestFinishedLate(t *testing.T) {
 		"LeftBehind": {
 			reason: "a purge since the claim is still a reason to reload",
 			result: ran,
-			now:    func(r *state.Row) { r.LeaveBehind(cause) },
+			now:    func(r *state.Row) { r.AddPurges(cause) },
 			want: func(now, counts *state.Row) {
 				*now = *counts
-				now.LeaveBehind(cause)
+				now.AddPurges(cause)
 			},
 		},
 		"SkippedAndRequiresLess": {
@@ -324,7 +324,7 @@ func TestFinishedLate(t *testing.T) {
 			now: func(r *state.Row) {
 				r.Body, r.Observed = requires, 7
 			},
-			want:  func(now, _ *state.Row) { now.Again = true },
+			want:  func(now, _ *state.Row) { now.RunAgain = true },
 			notes: []Effect{Notify{state.OutboxRecovered, math.MaxInt64}},
 		},
 		"SkippedAndRescheduled": {

@@ -9,19 +9,19 @@ import (
 
 // Released is the release of a version that has the resource.
 type Released struct {
-	Version int
-	Hash    string
-	Body    []byte
-	Missing []string   // its unknown values
-	Problem string     // why known values do not fit, so that they are Missing; "": they fit
-	Owes    bool       // it may owe a reload for new requirements
-	From    *state.Row // row of the id that managed its thing before; nil: none
+	Version      int
+	Hash         string
+	Body         []byte
+	Missing      []string   // its unknown values
+	Problem      string     // why known values do not fit, so that they are Missing; "": they fit
+	MayOweReload bool       // it may owe a reload for new requirements
+	From         *state.Row // row of the id that managed its thing before; nil: none
 }
 
 func (e Released) next(r *state.Row) []Effect {
 	switch {
 	case e.From != nil:
-		takeOver(r, e.From)
+		inheritRow(r, e.From)
 	case r.Hash == e.Hash && !r.Orphaned && !r.Removing && !r.Damaged():
 		return e.adjust(r)
 	case r.Rev == 0:
@@ -30,9 +30,9 @@ func (e Released) next(r *state.Row) []Effect {
 	return e.replace(r)
 }
 
-// takeOver gives a row the state of the row that managed its thing before. A run of that row may
+// inheritRow gives a row the state of the row that managed its thing before. A run of that row may
 // still be under way; the next run waits for its end.
-func takeOver(row *state.Row, from *state.Row) {
+func inheritRow(row *state.Row, from *state.Row) {
 	was := *row
 	*row = *from
 	row.ID, row.Rev, row.LastAction = was.ID, was.Rev, was.LastAction
@@ -40,7 +40,7 @@ func takeOver(row *state.Row, from *state.Row) {
 		row.Generation, row.Observed, row.Priority = was.Generation, was.Observed, was.Priority
 	}
 	row.Moves = max(was.Moves, from.Moves)
-	if len(row.LeftBehind()) > 0 {
+	if len(row.PendingPurges()) > 0 {
 		row.Purges = max(was.Purges, from.Purges) + 1
 	}
 	if row.WantFacts() {
@@ -71,22 +71,22 @@ func (e *Released) adjust(r *state.Row) []Effect {
 		return nil
 	}
 	r.Body = e.Body
-	if effects := (Unbound{}).next(r); effects != nil {
+	if effects := (RequirementEnded{}).next(r); effects != nil {
 		return effects
 	}
-	if e.Owes && r.Runnable() {
+	if e.MayOweReload && r.Runnable() {
 		return schedule(state.PriorityNewVersion)
 	}
 	return nil
 }
 
-// Unbound means that the resource may no longer require a resource for which it waited, or was
+// RequirementEnded means that the resource may no longer require a resource for which it waited, or was
 // skipped. A run that has begun has not waited for the current requirements.
-type Unbound struct {
+type RequirementEnded struct {
 	Asked state.Priority // of the check of everything that has yet to run it; 0: none
 }
 
-func (e Unbound) next(r *state.Row) []Effect {
+func (e RequirementEnded) next(r *state.Row) []Effect {
 	switch {
 	case r.Orphaned:
 	case r.Current().Blocked == state.BlockedTemp:
@@ -159,15 +159,15 @@ func (e ValueKnown) next(r *state.Row) []Effect {
 // Blocked states which undefined resource a resource requires, directly or not; "": none.
 type Blocked struct {
 	By resource.ID
-	// Brief means that no stored row has the block that ends: nothing was prevented.
-	Brief bool
+	// NeverStored means that no stored row has the block that ends: nothing was prevented.
+	NeverStored bool
 }
 
 func (e Blocked) next(r *state.Row) []Effect {
 	ends := r.BlockedBy != "" && e.By == ""
 	r.BlockedBy = e.By
 	// A new intent schedules a resource that waits for a decision, which is not runnable.
-	if ends && !e.Brief && (r.Runnable() || r.Ticket() != 0) {
+	if ends && !e.NeverStored && (r.Runnable() || r.Ticket() != 0) {
 		return schedule(state.PriorityNewVersion)
 	}
 	return nil

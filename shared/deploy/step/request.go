@@ -20,7 +20,7 @@ type Requested struct {
 
 func (e Requested) next(r *state.Row) []Effect {
 	switch {
-	case e.Decided && r.Blocked == state.NeedsPerson && r.Decided != r.Creating && !r.Orphaned:
+	case e.Decided && r.Blocked == state.NeedsDecision && r.Decided != r.Creating && !r.Orphaned:
 		r.Decided = r.Creating
 		return schedule(e.Priority)
 	case e.Facts:

@@ -13,7 +13,7 @@ func Start(
 	r *state.Row, res *resource.Resource, requires []*state.Row,
 ) (causes, reload []resource.ID) {
 	if res.ReceiveEvents {
-		reload = r.LeftBehind()
+		reload = r.PendingPurges()
 	}
 	for _, of := range requires {
 		if of == nil {

@@ -23,7 +23,7 @@ func TestStart(t *testing.T) {
 	as := required(func(*state.Row) {})
 	changed := required(func(r *state.Row) { r.ChangedAt = time.Unix(5, 0) })
 	hears := resource.Flags{ReceiveEvents: true}
-	leave := func(r *state.Row) { r.LeaveBehind("t::T[a,n=3]") }
+	leave := func(r *state.Row) { r.AddPurges("t::T[a,n=3]") }
 	for name, c := range map[string]struct {
 		reason   string
 		was      func(r *state.Row)

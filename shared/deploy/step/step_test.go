@@ -83,7 +83,7 @@ func TestRequested(t *testing.T) {
 	facts := Requested{Priority: state.PriorityFacts, Facts: true}
 	read := facts
 	read.Running = true
-	undecided := func(r *state.Row) { r.Blocked, r.Creating = state.NeedsPerson, "token" }
+	undecided := func(r *state.Row) { r.Blocked, r.Creating = state.NeedsDecision, "token" }
 	check(t, map[string]step{
 		"AsWanted": {reason: "a deploy is about what is not as wanted", event: deploy},
 		"Backoff":  {reason: "a failure waits for its backoff", was: failed, event: deploy},
@@ -194,7 +194,7 @@ func TestDependencies(t *testing.T) {
 	stale.ChangedAt = time.Unix(0, 1)
 	ignored := purge
 	ignored.Of = &stale
-	leave := func(r *state.Row) { r.LeaveBehind(sender.ID) }
+	leave := func(r *state.Row) { r.AddPurges(sender.ID) }
 	check(t, map[string]step{
 		"Recovered": {reason: "it was skipped", was: skipped, event: DependencyRecovered{of},
 			then: user},
@@ -346,17 +346,17 @@ func TestReleased(t *testing.T) {
 		},
 		"RewiredToSender": {
 			reason: "the sender may be changing by a run that does not know of the new receiver",
-			event:  as(func(e *Released) { e.Owes = true }),
+			event:  as(func(e *Released) { e.MayOweReload = true }),
 			want:   requiring,
 			then:   newest,
 		},
 		"Unbound": {reason: "it no longer requires what it was skipped for", was: skipped,
-			event: Unbound{}, then: newest},
-		"UnboundIdle":   {reason: "it waited for nothing", event: Unbound{}},
-		"UnboundOrphan": {reason: "an orphan never runs", was: orphaned, event: Unbound{user1}},
+			event: RequirementEnded{}, then: newest},
+		"UnboundIdle":   {reason: "it waited for nothing", event: RequirementEnded{}},
+		"UnboundOrphan": {reason: "an orphan never runs", was: orphaned, event: RequirementEnded{user1}},
 		"UnboundChecking": {
 			reason: "a run of the check may be under way, and skip it",
-			event:  Unbound{user1},
+			event:  RequirementEnded{user1},
 			then:   user,
 		},
 	})
@@ -378,7 +378,7 @@ func TestTakesOver(t *testing.T) {
 			*r = from
 			r.ID, r.Rev, r.LastAction, r.Agent, r.Removing = id, 0, "", "a", false
 			r.Version, r.Hash, r.Body, r.Checked = 3, "i", []byte("{}"), 0
-			r.Formerly, r.Moves = []resource.ID{from.ID}, 1
+			r.Earlier, r.Moves = []resource.ID{from.ID}, 1
 		},
 		then: newest,
 	}})
@@ -452,13 +452,13 @@ func TestLeft(t *testing.T) {
 			event: Blocked{}, want: func(r *state.Row) { r.BlockedBy = "" }},
 		"UnblockedInDoubt": {
 			reason: "it was scheduled before it was blocked, and others may have run since",
-			was:    func(r *state.Row) { blocked(r); scheduled(r); r.Blocked = state.NeedsPerson },
+			was:    func(r *state.Row) { blocked(r); scheduled(r); r.Blocked = state.NeedsDecision },
 			event:  Blocked{}, want: func(r *state.Row) { r.BlockedBy = "" }, then: newest},
 		"UnblockedAndUndecided": {
 			reason: "a person has to decide first",
-			was:    func(r *state.Row) { blocked(r); r.Blocked = state.NeedsPerson },
+			was:    func(r *state.Row) { blocked(r); r.Blocked = state.NeedsDecision },
 			event:  Blocked{}, want: func(r *state.Row) { r.BlockedBy = "" }},
 		"BlockedBriefly": {reason: "it has missed nothing", was: blocked,
-			event: Blocked{Brief: true}, want: func(r *state.Row) { r.BlockedBy = "" }},
+			event: Blocked{NeverStored: true}, want: func(r *state.Row) { r.BlockedBy = "" }},
 	})
 }

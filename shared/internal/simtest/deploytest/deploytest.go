@@ -285,7 +285,7 @@ func full(n int) state.Row {
 	r.Orphaned, r.Removing, r.PossiblyChanged = true, true, true
 	r.FactsAsked, r.FactsRead = 4, 1
 	r.Purged, r.Purges, r.Reloaded = []resource.ID{id(5)}, 8, 6
-	r.Generation, r.Observed, r.Again = 7, 5, true
+	r.Generation, r.Observed, r.RunAgain = 7, 5, true
 	r.Priority, r.NotBefore = state.PriorityUserRepair, at(time.Second)
 	r.Compliance, r.LastRun, r.Blocked = state.NonCompliant, state.RunFailed, state.BlockedTemp
 	r.Missing = []string{"parameter x", "fact y of z"}
@@ -299,7 +299,7 @@ func full(n int) state.Row {
 	r.Notes = []byte{1, 0, 254}
 	r.ChangedAt, r.SucceededAt, r.TriedAt = at(-time.Second), at(-time.Minute), at(-time.Hour)
 	r.Hidden = []string{"password", "to ken"}
-	r.Formerly, r.Moves, r.Settled = []resource.ID{id(7), id(6)}, 3, 2
+	r.Earlier, r.Moves, r.MovesSeen = []resource.ID{id(7), id(6)}, 3, 2
 	return r
 }
 

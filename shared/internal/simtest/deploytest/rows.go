@@ -251,7 +251,7 @@ func countsByStatus(f *fixture) {
 		func(r *state.Row) { r.Orphaned = true },
 		func(r *state.Row) { r.Missing = []string{"parameter x"} },
 		func(r *state.Row) { r.BlockedBy = id(1) },
-		func(r *state.Row) { r.Blocked = state.NeedsPerson },
+		func(r *state.Row) { r.Blocked = state.NeedsDecision },
 		func(r *state.Row) { r.Blocked = state.BlockedTemp },
 		func(r *state.Row) { r.LastRun, r.Compliance = state.RunFailed, state.NonCompliant },
 		func(r *state.Row) { r.LastRun, r.Class = state.RunFailed, state.ClassUnavailable },

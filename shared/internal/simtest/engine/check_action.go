@@ -224,7 +224,7 @@ func notifiedOf(r *run, row *state.Row) bool {
 // changed, since the row last succeeded.
 func receivedChange(r *run, t *task, i int, row *state.Row) bool {
 	eff, e := r.books.effect, r.state.read(env)
-	if len(row.LeftBehind()) > 0 && r.books.purged[row.ID] {
+	if len(row.PendingPurges()) > 0 && r.books.purged[row.ID] {
 		return true
 	}
 	for j, q := range eff.ids {

@@ -242,7 +242,7 @@ func checkResult(r *run, t *task, row, was *state.Row, c *state.Commit) {
 // checkBackoff checks invariant D7: a failure that may be temporary is retried with increasing
 // pauses, and a permanent one waits.
 func checkBackoff(r *run, t *task, row, was *state.Row) {
-	waits := forGood(row) || row.Block() == state.NeedsPerson
+	waits := forGood(row) || row.Block() == state.NeedsDecision
 	switch {
 	case !waits && row.Attempts != was.Current().Attempts+1:
 		r.violate("D7", "%s failed for the %d. time in a row, after %d", row.ID, row.Attempts,

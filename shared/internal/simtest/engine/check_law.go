@@ -108,7 +108,7 @@ func isRunning(r *run, row *state.Row) bool {
 func reasonPlanned(r *run, t *task, row, was *state.Row, had bool, entries []follow) {
 	l := r.books.law
 	blocked := was.Block() == state.BlockedTemp || was.Block() == state.BlockedYes ||
-		was.Block() == state.NeedsPerson
+		was.Block() == state.NeedsDecision
 	same := had && row.Hash == was.Hash && string(row.Body) == string(was.Body) &&
 		row.Agent == was.Agent
 	asked := row.Ticket() != 0 && row.Ticket() != was.Ticket()

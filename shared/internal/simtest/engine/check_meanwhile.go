@@ -163,7 +163,7 @@ func checkStaleTold(r *run, t *task, c *state.Commit, out *state.Committed) {
 func checkMoved(r *run, t *task, row, was *state.Row) {
 	e := r.state.read(env)
 	if row.Hash != was.Hash || row.Orphaned || was.Orphaned || row.Comparison() == state.Undefined ||
-		row.Block() == state.BlockedYes || row.Block() == state.NeedsPerson {
+		row.Block() == state.BlockedYes || row.Block() == state.NeedsDecision {
 		return
 	}
 	switch {

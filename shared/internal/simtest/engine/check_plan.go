@@ -99,7 +99,7 @@ func checkAsked(r *run, t *task, c *state.Commit, b before) {
 		// A resource that was running when the leases were read is covered by that run, even if the
 		// run has been abandoned since.
 		waits := isRunning(r, row) || t.books.sawRunning[id] || row.Block() == state.BlockedYes ||
-			row.Block() == state.NeedsPerson || row.Comparison() == state.Undefined || row.Orphaned
+			row.Block() == state.NeedsDecision || row.Comparison() == state.Undefined || row.Orphaned
 		if row.Ticket() == 0 && !waits && !leavesAs(r.books.released, id) {
 			r.violate("D7", "%s is to retry what has failed, and leaves %s out", t.name, id)
 		}

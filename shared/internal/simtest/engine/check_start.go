@@ -250,7 +250,7 @@ func inWave(r *run, e *environment, row *state.Row) bool {
 func uncheckedBy(r *run, e *environment, row *state.Row) bool {
 	return e.waveLeft(row.Agent) && !r.checkedInWave(e, row) && !row.Removing && !row.Orphaned &&
 		row.Comparison() != state.Undefined && row.Block() != state.BlockedYes &&
-		row.Block() != state.NeedsPerson
+		row.Block() != state.NeedsDecision
 }
 
 // checkedInWave reports whether the last check of everything has checked a row in its current lane.

@@ -153,7 +153,7 @@ func happenedBy(r *run, c *state.Commit, out *state.Committed, b before) {
 		r.happenedIf(row.Comparison() == state.Undefined, "undefined")
 		r.happenedIf(had && len(row.Missing) > 0 && len(row.Missing) < len(was.Missing), "known in part")
 		r.happenedIf(row.Block() == state.BlockedYes, "blocked")
-		r.happenedIf(row.Block() == state.NeedsPerson, "needs a person")
+		r.happenedIf(row.Block() == state.NeedsDecision, "needs a person")
 		r.happenedIf(row.Gone, "row removed")
 		r.happenedIf(had && was.Orphaned && !row.Orphaned, "comes back")
 		r.happenedIf(strings.Contains(row.Why(), "prevent_destroy"), "replacement prevented")

@@ -246,7 +246,7 @@ func crashMutants() []mutant {
 				if have := s.read(env).rows[c.Rows[n].ID]; have != nil &&
 					have.Rev == c.Rows[n].Rev {
 					c.Rows[n] = *have
-					c.Rows[n].Observed, c.Rows[n].Again = have.Generation, false
+					c.Rows[n].Observed, c.Rows[n].RunAgain = have.Generation, false
 				}
 			}, nil),
 		commits("ActionsLost", "the records of runs are not stored with their results", "L1", 50,
@@ -325,7 +325,7 @@ func storeMutants() []mutant {
 		commits("MovedRunsTwice", "the earlier ids of a moved thing are not stored", "", 300,
 			func(c *state.Commit, _ *State) {
 				for i := range c.Rows {
-					c.Rows[i].Formerly = nil
+					c.Rows[i].Earlier = nil
 				}
 			}, nil).in("labels"),
 	}
@@ -386,7 +386,7 @@ func timerMutants() []mutant {
 					if r := &c.Rows[i]; !r.NotBefore.IsZero() {
 						r.NotBefore, r.LastRun, r.Compliance, r.Deployed = time.Time{},
 							state.RunSuccess, state.Compliant, r.Hash
-						r.Observed, r.Again = r.Generation, false
+						r.Observed, r.RunAgain = r.Generation, false
 					}
 				}
 			}, nil),

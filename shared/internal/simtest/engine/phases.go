@@ -150,7 +150,7 @@ func restDecided(r *run) bool {
 	e := r.state.read(env)
 	var ids []resource.ID
 	for _, id := range e.ids {
-		if row := e.rows[id]; row.Block() == state.NeedsPerson && !row.Orphaned {
+		if row := e.rows[id]; row.Block() == state.NeedsDecision && !row.Orphaned {
 			ids = append(ids, id)
 			t := r.world.thing(id) // the user removes objects that the engine does not know
 			t.made = slices.DeleteFunc(t.made, func(m *copyOf) bool { return !m.seen })
@@ -175,7 +175,7 @@ func restDecided(r *run) bool {
 		return false
 	}
 	for _, id := range ids {
-		if row := e.rows[id]; row != nil && row.Block() == state.NeedsPerson &&
+		if row := e.rows[id]; row != nil && row.Block() == state.NeedsDecision &&
 			r.world.thing(id).broken == "" {
 			r.violate("D8", "%s asks a person, who has decided", id)
 		}

@@ -96,7 +96,7 @@ func checkRow(r *run, row *state.Row, i int) {
 		r.violate("D6", "%s stays blocked, and all it requires is known", row.ID)
 	case row.Block() == state.BlockedYes:
 		checkBlocked(r, row, i)
-	case row.Block() == state.NeedsPerson && row.ID.Type() != typeLonely:
+	case row.Block() == state.NeedsDecision && row.ID.Type() != typeLonely:
 		r.violate("D8", "%s asks a person, although what a create led to can be looked up", row.ID)
 	case row.Block() == state.BlockedTemp && onlyReports(r, row.ID):
 		r.violate("report", "%s is only to be compared, and is skipped for %v", row.ID, row.Because())
@@ -108,7 +108,7 @@ func checkRow(r *run, row *state.Row, i int) {
 			"%s is never purged: its agent is reached in a way that is not for it", row.ID)
 	case row.LastRun == state.RunFailed &&
 		(row.Current().Class == provider.Terminal || row.Current().Class == provider.NeedsChange ||
-			row.Block() == state.NeedsPerson):
+			row.Block() == state.NeedsDecision):
 	default:
 		r.violate("D4", "%s is %s (last run %s, %s), is not scheduled, and no timer asks for it",
 			row.ID, status, row.LastRun, row.Current().Class)
@@ -433,7 +433,7 @@ func checkThing(r *run, row *state.Row, t *thing) {
 func keepsBack(r *run, id resource.ID) bool {
 	row := r.state.read(env).rows[id]
 	return row != nil &&
-		(row.Block() == state.NeedsPerson || row.PossiblyChanged &&
+		(row.Block() == state.NeedsDecision || row.PossiblyChanged &&
 			(row.LastRun == state.RunFailed || row.LastRun == state.RunSkipped ||
 				row.Comparison() == state.NonCompliant || row.Lacking()))
 }
@@ -451,7 +451,7 @@ func checkFailed(r *run, row *state.Row, t *thing) {
 	have, exists := t.observe(r.sched.now)
 	switch {
 	case t.broken != "":
-	case row.Block() == state.NeedsPerson:
+	case row.Block() == state.NeedsDecision:
 	case row.Current().Class == provider.NeedsChange && lacksOutput(r, row):
 	case exists && want.fixed != 0 && have.fixed != want.fixed && !replaces(row.ID) &&
 		row.Current().Class == provider.NeedsChange:

@@ -52,13 +52,13 @@ func sourceMutants() []sourceMutant {
 			`if r.Purged && !mutating("PurgeWaits") && !findsObject(t, name) && awaitsRuns(resolved) {`, "D4",
 			"kept", 600},
 		{"NowhereKept", "a resource keeps the value of a path that leads nowhere now",
-			"planner/openrows.go", "case misfit != \"\":",
+			"planner/rowvalues.go", "case misfit != \"\":",
 			`case misfit != "" && !mutating("NowhereKept"):`, "followed", "facts", 200},
 		{"FirstPartAsked", "a text of parts is resolved again only for its first reference",
-			"planner/openrows.go", "slices.ContainsFunc(refs, o.isAbout)) {",
+			"planner/rowvalues.go", "slices.ContainsFunc(refs, o.isAbout)) {",
 			"slices.ContainsFunc(refs, o.isAbout) &&\n\t\t\t(!mutating(\"FirstPartAsked\") || " +
 				"o.about == nil || o.isAbout(refs[0]))) {", "", "facts", 500},
-		{"HalfKnown", "a resource runs once some of its references are known", "planner/openrows.go",
+		{"HalfKnown", "a resource runs once some of its references are known", "planner/rowvalues.go",
 			"missing := model.Missing(now.Attributes)\n",
 			"missing := model.Missing(now.Attributes)\n\tif mutating(\"HalfKnown\") &&\n\t\t" +
 				"len(missing) < len(model.Missing(res.Attributes)) {\n\t\tmissing = nil\n\t}\n",

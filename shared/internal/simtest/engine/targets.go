@@ -117,7 +117,7 @@ type fingerprint struct {
 func fingerprintOf(r *run, id resource.ID) fingerprint {
 	row := r.state.read(env).rows[id]
 	if row == nil || row.Orphaned || row.Comparison() == state.Undefined ||
-		row.Block() == state.BlockedYes || row.Block() == state.NeedsPerson {
+		row.Block() == state.BlockedYes || row.Block() == state.NeedsDecision {
 		return fingerprint{}
 	}
 	return fingerprint{row.Rev, row.Ticket(), row.LastAction}

@@ -250,7 +250,7 @@ func (w well) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.
 		if !rows[i].Orphaned {
 			r := &rows[i]
 			r.LastRun, r.Observed, r.Blocked = state.RunSuccess, r.Generation, state.NotBlocked
-			r.Again = false
+			r.RunAgain = false
 			r.Ran, r.Deployed, r.Compliance = r.Hash, r.Hash, state.Compliant
 		}
 	}

@@ -14,10 +14,11 @@ import (
 
 // Stored rows: if a value becomes known or changes, the rows that refer to it get it.
 
-// resolveRows resolves the references of undefined rows again, and those of the dependants of
+// applyKnownValues resolves the references of undefined rows again, and those of the dependants of
 // resources whose facts have changed: of rows that refer to one of some parameters and facts (nil:
-// of all). The changed id "" stands for parameters. It schedules rows that no longer lack a value, and rows that get another value.
-func resolveRows(
+// of all). The changed id "" stands for parameters. It schedules rows that no longer lack a value,
+// and rows that get another value.
+func applyKnownValues(
 	ctx context.Context, p *planning, changed []resource.ID, about map[state.ParameterKey]bool,
 ) error {
 	graph, err := p.pl.Graphs.Get(ctx, p.env.Graph)
