@@ -38,7 +38,7 @@ var layers = [][]string{
 	{"shared/deploy/model"},
 	{"shared/deploy/version"},
 	{"shared/deploy/run"},
-	{"shared/deploy/lane"},
+	{"shared/deploy/worker"},
 	{"shared/deploy/planner"},
 	{"shared/deploy", "handlers"}, // neither knows the other
 	{"shared/scaffold", "shared/internal/source", "shared/lang", "shared/local", "shared/aws",

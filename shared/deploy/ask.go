@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"southbound/shared/deploy/lane"
 	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/worker"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -151,7 +151,7 @@ func (e *Engine) Halt(ctx context.Context, env string, halted bool) error {
 // first, since a lane notified earlier would still be held. If a notice is lost, the next sweep
 // notifies the lane.
 func (e *Engine) notifyReady(ctx context.Context, env string) error {
-	lanes, err := lane.Startable(ctx, e.State, e.graphs, env)
+	lanes, err := worker.Startable(ctx, e.State, e.graphs, env)
 	if err != nil {
 		return err
 	}

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/deploy/lane"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
+	"southbound/shared/deploy/worker"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
@@ -236,7 +236,7 @@ func (d *dryRunner) lane(ctx context.Context, key string, rows []*state.Row) err
 	if err != nil || !free {
 		return err
 	}
-	if err := lane.MarkInterrupted(ctx, d.e.client(), d.env, lease); err != nil {
+	if err := worker.MarkInterrupted(ctx, d.e.client(), d.env, lease); err != nil {
 		if len(lease.Running) == 0 {
 			d.e.client().Release(ctx, d.env, lease)
 		}

@@ -5,12 +5,12 @@ import (
 	"context"
 	"time"
 
-	"southbound/shared/deploy/lane"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
+	"southbound/shared/deploy/worker"
 	"southbound/shared/diag"
 	"southbound/shared/internal/declared"
 	"southbound/shared/provider"
@@ -106,7 +106,7 @@ type Engine struct {
 	known  *version.ContentsCache
 	places *version.PlacesCache
 	lists  *version.Listings
-	views  *lane.Views
+	views  *worker.Views
 	caches run.Caches
 	// declarations of types that this process has read
 	declarations *declared.Cache
@@ -117,7 +117,7 @@ func New(c Config) *Engine {
 	c.Sizes = defaultSizes(c.Sizes)
 	return &Engine{Config: c, graphs: version.NewGraphs(c.Files), known: version.NewContentsCache(),
 		places: version.NewPlacesCache(c.Files), lists: version.NewListings(c.Files),
-		views: lane.NewViews(), declarations: declared.NewCache(c.Types)}
+		views: worker.NewViews(), declarations: declared.NewCache(c.Types)}
 }
 
 // Close closes the values that handlers keep between runs. It is meant for the end of a process,
@@ -146,30 +146,30 @@ func (e *Engine) planner() *planner.Planner {
 }
 
 // laneConfig returns the configuration of a worker of this engine.
-func (e *Engine) laneConfig() lane.Config {
-	return lane.Config{Client: e.client(), Graphs: e.graphs, Views: e.views, Runs: e.runner(),
+func (e *Engine) laneConfig() worker.Config {
+	return worker.Config{Client: e.client(), Graphs: e.graphs, Views: e.views, Runs: e.runner(),
 		FollowUp: e.planner().FollowUp, Jitter: e.Jitter, Await: e.Await, Ran: e.Ran,
 		Waits: e.Waits, NewMonitor: e.NewMonitor,
 		Asked: e.Sizes.Asked, Claim: e.Sizes.Claim}
 }
 
 // Monitor protects the state of a worker, which its lanes share.
-type Monitor = lane.Monitor
+type Monitor = worker.Monitor
 
 // AgentRun describes how a run of a lane ended.
-type AgentRun = lane.Outcome
+type AgentRun = worker.Outcome
 
 // RunAgent runs the ready resources of a lane until none is ready, the time is up, or the lane is
 // paused. Any number of processes may call it at any time: one of them serves the lane, the others
 // return with LaneRun.Busy. Errors are faults of infrastructure; a failing resource is data.
 func (e *Engine) RunAgent(ctx context.Context, env, name string, until time.Time) (AgentRun, error) {
-	return lane.Run(ctx, e.laneConfig(), env, name, until)
+	return worker.Run(ctx, e.laneConfig(), env, name, until)
 }
 
 // AgentsWithWork returns the lanes in which a resource may start or a check of everything has to be
 // ended, sorted. All other lanes wait for these lanes, which notify them.
 func (e *Engine) AgentsWithWork(ctx context.Context, env string) ([]string, error) {
-	return lane.Startable(ctx, e.State, e.graphs, env)
+	return worker.Startable(ctx, e.State, e.graphs, env)
 }
 
 // runner returns the runner for the handlers of this engine.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"southbound/shared/deploy/lane"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/worker"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -142,7 +142,7 @@ func (e *Engine) inLane(
 	if !free {
 		return errKeptBusy(id)
 	}
-	if err := lane.MarkInterrupted(ctx, client, env, lease); err != nil {
+	if err := worker.MarkInterrupted(ctx, client, env, lease); err != nil {
 		if len(lease.Running) == 0 {
 			client.Release(ctx, env, lease)
 		}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/adhocore/gronx"
 
-	"southbound/shared/deploy/lane"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/step"
+	"southbound/shared/deploy/worker"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -49,7 +49,7 @@ func (pl *Planner) Sweep(ctx context.Context, env string) (SweepResult, error) {
 			return out, err
 		}
 	}
-	agents, err := lane.Startable(ctx, pl.State, pl.Graphs, env)
+	agents, err := worker.Startable(ctx, pl.State, pl.Graphs, env)
 	if err != nil {
 		return out, err
 	}

@@ -1,4 +1,4 @@
-package lane
+package worker
 
 import (
 	"math/rand/v2"
