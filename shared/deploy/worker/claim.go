@@ -13,12 +13,12 @@ import (
 	"southbound/shared/resource"
 )
 
-// moveWait is the pause before a moved row is checked again for a run in the lane that it was moved
+// moveWait is the pause before a moved row is checked again for a run at the agent that it was moved
 // from.
 const moveWait = time.Second
 
-// deferMoved drops rows from a batch that were moved to this lane while a run of them is under
-// way in another lane. Such rows are checked again after moveWait. It also drops the rows of the
+// deferMoved drops rows from a batch that were moved to this agent while a run of them is under
+// way at another agent. Such rows are checked again after moveWait. It also drops the rows of the
 // batch that wait for dropped rows.
 func (w claiming) deferMoved(ctx context.Context, batch []*claim) ([]*claim, error) {
 	if !slices.ContainsFunc(batch, func(c *claim) bool { return len(c.row.EarlierAgents()) > 0 }) {
@@ -36,7 +36,7 @@ func (w claiming) deferMoved(ctx context.Context, batch []*claim) ([]*claim, err
 	return slices.DeleteFunc(batch, func(c *claim) bool {
 		f := fates[c.row.ID]
 		if f.ended && c.row.SendsEvents() {
-			// as MarkInterrupted does; the old lane may never be served again
+			// as MarkInterrupted does; the old agent may never be served again
 			*c.row, _ = step.Next(*c.row, step.HolderLost{})
 		}
 		switch {
@@ -75,7 +75,7 @@ type claim struct {
 	recording   bool // the commit of its result is being made
 	result      *step.Result
 	ended       step.Finished
-	// wrote is the row as the result leaves it. The lane keeps it longer than the claim.
+	// wrote is the row as the result leaves it. The worker keeps it longer than the claim.
 	wrote   *state.Row
 	effects []step.Effect
 }
@@ -97,7 +97,7 @@ func (c *claim) decode() {
 }
 
 // next claims the rows to run next. It returns none if the caller has to call it again, and whether
-// the run of the lane ends here.
+// the run of the agent ends here.
 func (w claiming) next(ctx context.Context) (claims []*claim, ends bool, err error) {
 	claims = w.pick(w.Clock.Now(), w.claimSize, crew(w).share())
 	if len(claims) == 0 {
@@ -155,7 +155,7 @@ func (w claiming) addTo(to *state.Commit, batch []*claim) {
 	now := w.Clock.Now()
 	ids := make([]resource.ID, len(batch))
 	longest := time.Duration(0)
-	_, waving := w.sched.Unfinished[w.lane]
+	_, waving := w.sched.Unfinished[w.agentName]
 	parallel.For(len(batch), func(i int) { batch[i].decode() })
 	for i, c := range batch {
 		ids[i] = c.row.ID
@@ -180,7 +180,7 @@ func (w claiming) addTo(to *state.Commit, batch []*claim) {
 // ahead picks the rows that the commit of a batch claims as well: the next rows, if the commit
 // records only runs without changes. Any other result may have a follow-up, which has to be planned
 // before more runs start; see record. Moved rows are claimed separately, since the leases of other
-// lanes have to be checked first; see deferMoved.
+// agents have to be checked first; see deferMoved.
 func (r *recording) ahead(of *state.Commit) []*claim {
 	now := r.Clock.Now()
 	if len(of.Rows) > 0 || !now.Before(r.until) || !(crew{r.worker}).goesOn() {

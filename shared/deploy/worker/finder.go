@@ -8,19 +8,19 @@ import (
 	"southbound/shared/resource"
 )
 
-// A lane needs these parts of the graph:
+// An agent needs these parts of the graph:
 //
-//   - the resources that are scheduled in the lane
+//   - the resources that are scheduled at the agent
 //   - their requirements, through unscheduled resources up to the first scheduled ones
 //   - their dependants, in the same way
 //
 // A scheduled resource waits for its own requirements, so resources beyond it do not matter here.
-// If a wave may ask for any resource of the agent, the lane also needs all resources of the agent.
+// If a wave may ask for any resource of the agent, the agent also needs all resources of the agent.
 //
 // A search goes through the graph once, with the data at hand. The finder reads the data that the
 // search lacked; then the search runs again.
 
-// finder reads the data that the searches of a lane lack.
+// finder reads the data that the searches of an agent lack.
 type finder struct {
 	*Config
 	env    string
@@ -28,7 +28,7 @@ type finder struct {
 	search search
 }
 
-// search goes through the graph from the resources that a lane works on. It reads no store.
+// search goes through the graph from the resources that an agent works on. It reads no store.
 type search struct {
 	from  scope
 	v     *view
@@ -39,17 +39,17 @@ type search struct {
 	found
 }
 
-// scope is the start of a search: a lane, and the data about its agent.
+// scope is the start of a search: an agent, and the data about its agent.
 type scope struct {
 	name   string         // of the agent
 	agent  int32          // its number; -1, if all its resources have left
 	all    bool           // all its resources matter
 	own    map[int32]bool // the scheduled resources of the agent
-	starts []int32        // scheduled in this lane
-	ends   []int32        // finished resources of this lane that other lanes have to be notified of
+	starts []int32        // scheduled at this agent
+	ends   []int32        // finished resources of this agent that other agents have to be notified of
 }
 
-// fresh is the data that was read after the lane was read. A view may be older.
+// fresh is the data that was read after the agent was read. A view may be older.
 type fresh struct {
 	agents map[int32]bool // agents whose whole schedule was read
 	nodes  map[int32]bool // nodes that were looked up individually
@@ -113,7 +113,7 @@ func (s *search) find(n int32, direction byte) bool {
 	return isNew
 }
 
-// waitsHere reports whether a node requires a resource that is scheduled in this lane. If so, its
+// waitsHere reports whether a node requires a resource that is scheduled at this agent. If so, its
 // other requirements need not be known exactly yet.
 func (s *search) waitsHere(n int32) bool {
 	starts := func(q int32) bool { return s.seen[q]&start != 0 }
@@ -137,7 +137,7 @@ func (s *search) before(stack []int32, exactly bool) {
 }
 
 // stops reports whether the search need not go beyond a node. If exactly is set, the search looks
-// for the resources that this lane waits for, and has to know exactly whether the node is
+// for the resources that this agent waits for, and has to know exactly whether the node is
 // scheduled.
 func (s *search) stops(n int32, exactly bool) bool {
 	v, a := s.v, s.v.graph.AgentOf(n)
@@ -174,12 +174,12 @@ func (s *search) behind(stack []int32) {
 	}
 }
 
-// findPart finds the part of the graph that this lane needs, and reads the missing data. It returns
+// findPart finds the part of the graph that this agent needs, and reads the missing data. It returns
 // false if the schedule has changed since it was read.
 func (w *worker) findPart(
 	ctx context.Context, own map[int32]bool, starts, ends []int32,
 ) (bool, error) {
-	from := scope{name: w.lane, agent: w.view.graph.Agents().NumberOf(w.lane),
+	from := scope{name: w.agentName, agent: w.view.graph.Agents().NumberOf(w.agentName),
 		all: len(w.sched.Unfinished) > 0,
 		own: own, starts: starts, ends: ends}
 	f := &finder{Config: &w.Config, env: w.env, epoch: w.sched.Wave.Epoch,

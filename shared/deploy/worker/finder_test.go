@@ -27,9 +27,9 @@ func (s *fixedState) Schedule(
 ) (state.Schedule, error) {
 	var out state.Schedule
 	for n, id := range s.g.IDs {
-		lane := s.g.Agent(int32(n)) // small
-		if s.needs[n] && slices.Contains(agents, lane) {
-			out.Tickets = append(out.Tickets, state.Ticket{ID: id, Agent: lane, N: 1})
+		agent := s.g.Agent(int32(n)) // small
+		if s.needs[n] && slices.Contains(agents, agent) {
+			out.Tickets = append(out.Tickets, state.Ticket{ID: id, Agent: agent, N: 1})
 		}
 	}
 	return out, nil
@@ -43,8 +43,8 @@ func (s *fixedState) Finished(
 	return slices.DeleteFunc(slices.Clone(ids), scheduled), nil
 }
 
-// TestFind finishes random schedules on random graphs of several agents. At every step a lane that
-// looks around, in a process that has seen some of it earlier, finds ready in its lane exactly what
+// TestFind finishes random schedules on random graphs of several agents. At every step an agent that
+// looks around, in a process that has seen some of it earlier, finds ready in its agent exactly what
 // is ready in the whole graph, and sees all who directly wait for it.
 func TestFind(t *testing.T) {
 	t.Parallel()
@@ -58,10 +58,10 @@ func TestFind(t *testing.T) {
 		whole := newFrontier(g, slices.Clone(s.needs))
 		v := NewViews().of("e", 0, g)
 		for {
-			lane := g.Agent(int32(rnd.IntN(len(g.IDs))))
-			w := workerOf(s, lane, v)
+			agent := g.Agent(int32(rnd.IntN(len(g.IDs))))
+			w := workerOf(s, agent, v)
 			if err := checkPart(w, s, whole); err != nil {
-				t.Fatalf("seed %d: %s: %v", seed, lane, err)
+				t.Fatalf("seed %d: %s: %v", seed, agent, err)
 			}
 			var ready []int32
 			for n := range int32(len(g.IDs)) { // small
@@ -82,16 +82,16 @@ func TestFind(t *testing.T) {
 }
 
 // workerOf returns a worker that can look around.
-func workerOf(s state.State, lane string, v *view) *worker {
+func workerOf(s state.State, agent string, v *view) *worker {
 	w := &worker{}
 	w.Config = Config{Client: &state.Client{State: s}, Asked: 1000}
-	w.env, w.key, w.lane, w.view = "e", lane, lane, v
+	w.env, w.key, w.agentName, w.view = "e", agent, agent, v
 	return w
 }
 
-// checkPart lets a lane look around, and compares what it sees with the whole.
+// checkPart lets an agent look around, and compares what it sees with the whole.
 func checkPart(w *worker, s *fixedState, whole *frontier) error {
-	g, agent := s.g, w.lane
+	g, agent := s.g, w.agentName
 	w.sched, _ = s.Schedule(context.Background(), "e", agent)
 	if !w.view.learn(w.sched, []string{agent}) {
 		return fmt.Errorf("the schedule has changed")
@@ -99,7 +99,7 @@ func checkPart(w *worker, s *fixedState, whole *frontier) error {
 	own := map[int32]bool{}
 	var starts []int32
 	for n := range int32(len(g.IDs)) { // small
-		if g.Agent(n) == w.lane && s.needs[n] {
+		if g.Agent(n) == w.agentName && s.needs[n] {
 			own[n], starts = true, append(starts, n)
 		}
 	}
@@ -120,7 +120,7 @@ func checkPart(w *worker, s *fixedState, whole *frontier) error {
 	return nil
 }
 
-// TestFindNeighbours pins that a lane sees no more than its neighbours where all is scheduled, and
+// TestFindNeighbours pins that an agent sees no more than its neighbours where all is scheduled, and
 // asks nobody else.
 func TestFindNeighbours(t *testing.T) {
 	t.Parallel()
@@ -150,7 +150,7 @@ func TestFindNeighbours(t *testing.T) {
 	}
 }
 
-var agentNames = []string{"a", "a/1", "b", "c", "d"} // one is named like a lane of another
+var agentNames = []string{"a", "a/1", "b", "c", "d"} // one is named like an agent of another
 
 func graphOfAgents(rnd *rand.Rand) *version.Graph {
 	nodes := make([]version.Node, 1+rnd.IntN(14))

@@ -203,7 +203,7 @@ func (w crew) waitBeside(ctx context.Context) (bool, error) {
 	w.wake = cancel
 	w.Unlock()
 	began := w.Clock.Now()
-	ids, notified := w.Await(waits, w.env, w.lane, lookEvery)
+	ids, notified := w.Await(waits, w.env, w.agentName, lookEvery)
 	if rest := lookEvery - w.Clock.Now().Sub(began); !notified && rest > 0 && waits.Err() == nil {
 		_ = w.Clock.Sleep(waits, rest) // a home may not wait for one agent only
 	}

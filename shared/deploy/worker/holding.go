@@ -13,26 +13,26 @@ import (
 	"southbound/shared/resource"
 )
 
-// holding is the exclusive right to serve a lane, and makes all writes of its worker.
+// holding is the exclusive right to serve an agent, and makes all writes of its worker.
 type holding struct {
 	Config
 	env     string
-	key     string // of the lease: the lane
+	key     string // of the lease: the agent
 	lease   state.Lease
 	claimed []resource.ID // the rows that are being run, or were last
 	lost    bool          // a write or a renewal found that another worker may have the lease
 	// unrecorded is the number of batches whose runs may have changed things without a record. Unless
 	// it is 0, the lease must not be released: it expires, and its next holder finds the running rows.
 	unrecorded int
-	fenced     bool // another holder has the lane
+	fenced     bool // another holder has the agent
 	// writes guards claimed, lost, lease.Until and paused: lanes, renewals and handlers that keep
 	// states write at a time.
 	writes sync.Mutex
 	paused bool // the agent is paused or the environment halted, as of the last commit
 }
 
-// take takes the lane; Busy: another holder serves it. The request is finished even if ctx ends
-// while the request is under way: a canceled request may already have taken the lane, and no
+// take takes the agent; Busy: another holder serves it. The request is finished even if ctx ends
+// while the request is under way: a canceled request may already have taken the agent, and no
 // process would release it.
 func (l *holding) take(ctx context.Context) error {
 	if ctx.Err() != nil {
@@ -46,14 +46,14 @@ func (l *holding) take(ctx context.Context) error {
 	return err
 }
 
-// giveUp releases the lane.
+// giveUp releases the agent.
 func (l *holding) giveUp(ctx context.Context) {
 	if l.unrecorded == 0 {
 		l.Release(ctx, l.env, l.lease)
 	}
 }
 
-// commit writes under the lease of the lane. If the answer to a write is lost, the write is
+// commit writes under the lease of the agent. If the answer to a write is lost, the write is
 // repeated. Its rows then conflict with themselves and are recognised by their action; all other
 // parts may be written twice.
 func (l *holding) commit(ctx context.Context, c state.Commit) (state.Committed, error) {
@@ -74,7 +74,7 @@ func (l *holding) commit(ctx context.Context, c state.Commit) (state.Committed, 
 	if err == nil && c.Until.After(l.lease.Until) {
 		l.lease.Until = c.Until
 	}
-	return done, fault.Wrap(fault.Unknown, "write results of lane "+l.key, err)
+	return done, fault.Wrap(fault.Unknown, "write results of agent "+l.key, err)
 }
 
 // setPaused records whether the agent is paused or the environment halted.
@@ -113,11 +113,11 @@ func (l *holding) keepRunning(c *state.Commit) {
 	c.Next, c.SeenPlan = l.claimed, -1
 }
 
-// MarkInterrupted marks the rows that the previous holder of a lane was running as possibly
+// MarkInterrupted marks the rows that the previous holder of an agent was running as possibly
 // changed. Those runs may have changed things without a record, so the receivers of their events
 // have to be notified at the next success. Rows without receivers are marked, too: the next release
 // may add receivers, when Running is already cleared. MarkInterrupted has to be the first step
-// after a lane is taken, because the first commit clears Running. If it fails, the lease must not
+// after an agent is taken, because the first commit clears Running. If it fails, the lease must not
 // be released, since a release clears Running as well.
 func MarkInterrupted(ctx context.Context, from *state.Client, env string, l state.Lease) error {
 	rows, err := from.Rows(ctx, env, l.Running)
@@ -148,7 +148,7 @@ func MarkInterrupted(ctx context.Context, from *state.Client, env string, l stat
 			done, err = from.State.Commit(ctx, env, c)
 			return err
 		}); err != nil {
-			return fault.Wrap(fault.Unknown, "take lane over", err)
+			return fault.Wrap(fault.Unknown, "take agent over", err)
 		}
 		clear(rows)
 		for i := range done.Conflicts {
@@ -159,7 +159,7 @@ func MarkInterrupted(ctx context.Context, from *state.Client, env string, l stat
 }
 
 // cover prolongs the lease if it would end before a call can finish and its result be written.
-// Otherwise another process could take over the lane during the call. A lease that may have ended
+// Otherwise another process could take over the agent during the call. A lease that may have ended
 // is not revived: another worker may have seen its end, and may run rows that were moved from here.
 func (l *holding) cover(ctx context.Context, limit time.Duration) error {
 	for range coverTries {
@@ -181,7 +181,7 @@ func (l *holding) cover(ctx context.Context, limit time.Duration) error {
 	}
 	return fault.New(
 		fault.Unavailable,
-		"hold lane "+l.key,
+		"hold agent "+l.key,
 		"the store takes longer to prolong a lease than it is prolonged by",
 	)
 }
@@ -191,7 +191,7 @@ func (l *holding) lose(why string) error {
 	l.writes.Lock()
 	defer l.writes.Unlock()
 	l.lost = true
-	return fault.New(fault.Fenced, "hold lane "+l.key, "%s", why)
+	return fault.New(fault.Fenced, "hold agent "+l.key, "%s", why)
 }
 
 // isLost reports whether another worker may have the lease.
@@ -201,7 +201,7 @@ func (l *holding) isLost() bool {
 	return l.lost
 }
 
-// renew prolongs the lease while a call runs. It fails if another worker may have taken the lane: the
+// renew prolongs the lease while a call runs. It fails if another worker may have taken the agent: the
 // lease was taken over, or has ended. If the store is unavailable, the next renewal may succeed.
 func (l *holding) renew(ctx context.Context) error {
 	now, ends := l.Clock.Now(), l.until()
@@ -225,13 +225,13 @@ const (
 	coverTries = 3
 )
 
-// fate is the state of runs of a row in the lanes that it was moved from: whether one is under way,
+// fate is the state of runs of a row in the agents that it was moved from: whether one is under way,
 // and whether one ended without a record.
 type fate struct{ runs, ended bool }
 
-// fates returns the state of runs in other lanes for the rows of a batch. It evaluates each holder
+// fates returns the state of runs at other agents for the rows of a batch. It evaluates each holder
 // once: a holder that is at work now and has ended a moment later may have written a row in
-// between. The batch does not wait for a holder that is known to have ended: if the lane no longer
+// between. The batch does not wait for a holder that is known to have ended: if the agent no longer
 // exists, no other worker takes it over. Such a holder is fenced if a row keeps state: a state that it
 // still keeps would replace the state of the run that follows.
 func (l *holding) fates(

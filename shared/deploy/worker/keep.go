@@ -9,7 +9,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// keep stores the state that a handler keeps, during its call, under the lease of the lane. A state
+// keep stores the state that a handler keeps, during its call, under the lease of the agent. A state
 // without bytes is removed.
 func (b *batch) keep(ctx context.Context, k state.Kept) error {
 	var c state.Commit

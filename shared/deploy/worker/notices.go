@@ -10,32 +10,32 @@ import (
 	"southbound/shared/resource"
 )
 
-// notices are the pending notices to other lanes: the resources that finished here, by the lane in
+// notices are the pending notices to other agents: the resources that finished here, by the agent in
 // which a row waits for them.
 type notices map[string][]resource.ID
 
-// add records that a lane has to be notified that a resource has finished.
-func (n *notices) add(lane string, id resource.ID) {
+// add records that an agent has to be notified that a resource has finished.
+func (n *notices) add(agent string, id resource.ID) {
 	if *n == nil {
 		*n = notices{}
 	}
-	if ids := (*n)[lane]; len(ids) == 0 || ids[len(ids)-1] != id {
-		(*n)[lane] = append(ids, id)
+	if ids := (*n)[agent]; len(ids) == 0 || ids[len(ids)-1] != id {
+		(*n)[agent] = append(ids, id)
 	}
 }
 
-// send notifies other lanes, even if this process is being stopped. The results are recorded, and
+// send notifies other agents, even if this process is being stopped. The results are recorded, and
 // no other process would send these notices before the next sweep.
 func (n *notices) send(ctx context.Context, c *state.Client, env string) {
 	var out []state.Notice
-	for _, lane := range slices.Sorted(maps.Keys(*n)) {
-		out = append(out, state.Notice{Agent: lane, Done: (*n)[lane]})
+	for _, agent := range slices.Sorted(maps.Keys(*n)) {
+		out = append(out, state.Notice{Agent: agent, Done: (*n)[agent]})
 	}
 	*n = nil
 	c.Notify(context.WithoutCancel(ctx), env, out)
 }
 
-// notified handles a notice that names resources of other lanes. Resources that the view reports as
+// notified handles a notice that names resources of other agents. Resources that the view reports as
 // clear are finished in the frontier. If another resource is named, its dependants are unknown or
 // the schedule has changed, so the worker reads everything again.
 func (w *worker) notified(ctx context.Context, ids []resource.ID) (bool, error) {
@@ -62,7 +62,7 @@ func (w *worker) notified(ctx context.Context, ids []resource.ID) (bool, error) 
 // replanned reads everything again if the schedule has changed since it was read, and reports
 // whether it has. A notice may belong to a newer schedule than the one that was read, and may name
 // resources that had finished in the older one. Such a notice is not repeated. So a worker that
-// took a notice checks the schedule before it waits or gives up the lane. If it has read the
+// took a notice checks the schedule before it waits or gives up the agent. If it has read the
 // schedule or claimed rows since, it need not check.
 func (w *worker) replanned(ctx context.Context) (bool, error) {
 	if !w.noticeTaken {
@@ -79,8 +79,8 @@ func (w *worker) replanned(ctx context.Context) (bool, error) {
 	return true, w.reload(ctx)
 }
 
-// unheld reports whether rows of this lane were held back for a release that is complete by now.
-// The planner notifies their lanes when it completes the release, and this worker may have consumed
+// unheld reports whether rows of this agent were held back for a release that is complete by now.
+// The planner notifies their agents when it completes the release, and this worker may have consumed
 // that notice.
 func (w claiming) unheld(ctx context.Context) (bool, error) {
 	if !w.holds() {
@@ -93,9 +93,9 @@ func (w claiming) unheld(ctx context.Context) (bool, error) {
 	return stored.Releasing == 0 || stored.PlanSeq != w.sched.PlanSeq, nil
 }
 
-// askAhead looks up the resources that this lane began to wait for since it read everything. It
-// returns true if one of them has finished. If the lane can wait for notices, askAhead only
-// consults the view of its process: other workers notify the lane, or the lane looks them up when
+// askAhead looks up the resources that this agent began to wait for since it read everything. It
+// returns true if one of them has finished. If the agent can wait for notices, askAhead only
+// consults the view of its process: other workers notify the agent, or the agent looks them up when
 // it is given up.
 func (w *worker) askAhead(ctx context.Context) (bool, error) {
 	var known, ask []resource.ID
@@ -117,7 +117,7 @@ func (w *worker) askAhead(ctx context.Context) (bool, error) {
 	return w.notified(ctx, done)
 }
 
-// missed returns finished resources that this lane waits for without having been notified; nil:
+// missed returns finished resources that this agent waits for without having been notified; nil:
 // none.
 func (w *worker) missed(ctx context.Context) ([]resource.ID, error) {
 	// a found resource may have been scheduled and have finished again
@@ -143,7 +143,7 @@ func (w *worker) finishedOf(ctx context.Context, ids []resource.ID) ([]resource.
 	return nil, nil
 }
 
-// notifyBehind notifies other lanes in which a row waits for a node, if no row of this lane waited
+// notifyBehind notifies other agents in which a row waits for a node, if no row of this agent waited
 // for that node.
 func (w *worker) notifyBehind(n int32) {
 	seen := map[int32]bool{n: true}
@@ -155,7 +155,7 @@ func (w *worker) notifyBehind(n int32) {
 			case seen[d]:
 			case !w.frontier.needs[d]:
 				stack = append(stack, d)
-			case w.graph.Agent(d) != w.lane:
+			case w.graph.Agent(d) != w.agentName:
 				w.notices.add(w.graph.Agent(d), w.graph.IDs[n])
 			}
 			seen[d] = true
@@ -163,8 +163,8 @@ func (w *worker) notifyBehind(n int32) {
 	}
 }
 
-// clear marks a node as finished and pushes rows of this lane that became ready. It notifies other
-// lanes in which rows waited for the node. If the node ran in another lane, the worker of that lane
+// clear marks a node as finished and pushes rows of this agent that became ready. It notifies other
+// agents in which rows waited for the node. If the node ran at another agent, the worker of that agent
 // notifies them instead.
 func (w *worker) clear(n int32) {
 	here := w.rows.of(n) != nil
@@ -173,10 +173,10 @@ func (w *worker) clear(n int32) {
 		finish = w.frontier.finishAll
 	}
 	finish(n, func(d int32, ready bool) {
-		switch lane := w.graph.Agent(d); {
-		case lane != w.lane && here:
-			w.notices.add(lane, w.graph.IDs[n])
-		case lane == w.lane && ready:
+		switch agent := w.graph.Agent(d); {
+		case agent != w.agentName && here:
+			w.notices.add(agent, w.graph.IDs[n])
+		case agent == w.agentName && ready:
 			w.push(d)
 		}
 	})

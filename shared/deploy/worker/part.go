@@ -8,7 +8,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// part is the part of the graph that a lane needs: the nodes that concern it, see finder, and their
+// part is the part of the graph that an agent needs: the nodes that concern it, see finder, and their
 // rows.
 type part struct {
 	view     *view
@@ -18,11 +18,11 @@ type part struct {
 	// nodes of view.graph that were looked up since everything was read
 	asked   map[int32]bool
 	tickets []int64              // by node; 0: none
-	rows    rowsOf               // of this lane, by node
-	deps    map[int32]*state.Row // requirements in other lanes that were read
+	rows    rowsOf               // of this agent, by node
+	deps    map[int32]*state.Row // requirements at other agents that were read
 }
 
-// rowsOf holds rows by node. It is a slice, since a lane looks up rows at every step.
+// rowsOf holds rows by node. It is a slice, since an agent looks up rows at every step.
 type rowsOf []*state.Row
 
 // of returns the row of a node, nil if there is none.
@@ -42,8 +42,8 @@ func (l rowsOf) all(yield func(n int32, r *state.Row) bool) {
 	}
 }
 
-// waitsFor returns the resources in other lanes that rows of this lane wait for. It leaves out rows
-// that also wait for a resource of this lane.
+// waitsFor returns the resources at other agents that rows of this agent wait for. It leaves out rows
+// that also wait for a resource of this agent.
 func (p *part) waitsFor() []resource.ID {
 	var waiting []int32
 	here := func(q int32) bool { return p.rows.of(q) != nil && p.frontier.needs[q] }
@@ -57,7 +57,7 @@ func (p *part) waitsFor() []resource.ID {
 	return p.unfinishedBefore(waiting)
 }
 
-// unfinishedBefore returns the resources in other lanes that nodes wait for.
+// unfinishedBefore returns the resources at other agents that nodes wait for.
 func (p *part) unfinishedBefore(nodes []int32) []resource.ID {
 	var out []resource.ID
 	seen := map[int32]bool{}
@@ -66,7 +66,7 @@ func (p *part) unfinishedBefore(nodes []int32) []resource.ID {
 		nodes = nodes[:len(nodes)-1]
 		for _, q := range p.graph.Requires(n) {
 			if p.frontier.clear[q] || seen[q] || p.rows.of(q) != nil && p.frontier.needs[q] {
-				continue // this lane finishes its own rows
+				continue // this agent finishes its own rows
 			}
 			if seen[q] = true; p.frontier.needs[q] {
 				out = append(out, p.graph.IDs[q])

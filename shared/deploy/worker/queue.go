@@ -9,7 +9,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// queue holds the scheduled rows of a lane, and the order in which they may run.
+// queue holds the scheduled rows of an agent, and the order in which they may run.
 type queue struct {
 	schedule
 	part
@@ -65,7 +65,7 @@ func (q *queue) pick(now time.Time, size, share int) []*claim {
 	return batch
 }
 
-// follow appends the rows of this lane that wait only for rows of the batch up to and including
+// follow appends the rows of this agent that wait only for rows of the batch up to and including
 // batch[i].
 func (q *queue) follow(batch []*claim, i int, waiting map[int32][]*claim, now time.Time,
 	size int) []*claim {
@@ -107,7 +107,7 @@ func (q *queue) requeue(now time.Time) {
 	}
 }
 
-// scheduledOf returns the scheduled resources of a type in this lane.
+// scheduledOf returns the scheduled resources of a type at this agent.
 func (q *queue) scheduledOf(typ string) []resource.ID {
 	var out []resource.ID
 	for n, r := range q.rows.all {
@@ -118,7 +118,7 @@ func (q *queue) scheduledOf(typ string) []resource.ID {
 	return out
 }
 
-// newestTicket returns the greatest ticket of this lane.
+// newestTicket returns the greatest ticket of this agent.
 func (q *queue) newestTicket() int64 {
 	newest := int64(0)
 	for _, r := range q.rows.all {
@@ -127,7 +127,7 @@ func (q *queue) newestTicket() int64 {
 	return newest
 }
 
-// waits reports whether rows of this lane are scheduled.
+// waits reports whether rows of this agent are scheduled.
 func (q *queue) waits() bool {
 	for n := range q.rows.all {
 		if q.frontier.needs[n] {
@@ -137,7 +137,7 @@ func (q *queue) waits() bool {
 	return false
 }
 
-// holds reports whether rows of this lane are held back until a release is complete.
+// holds reports whether rows of this agent are held back until a release is complete.
 func (q *queue) holds() bool {
 	if q.stored.Releasing == 0 {
 		return false
@@ -150,7 +150,7 @@ func (q *queue) holds() bool {
 	return false
 }
 
-// waveLeft reports whether the wave has rows of this lane left to check or to leave out.
+// waveLeft reports whether the wave has rows of this agent left to check or to leave out.
 func (q *queue) waveLeft() bool {
 	for n, r := range q.rows.all {
 		checks := q.frontier.needs[n] && r.Checked < q.sched.Wave.Epoch && !q.checkedHere()[r.ID]

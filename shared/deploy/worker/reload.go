@@ -9,7 +9,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// reload reads the schedule, the environment and the rows of the lane again, until all of them
+// reload reads the schedule, the environment and the rows of the agent again, until all of them
 // belong to one schedule.
 func (w *worker) reload(ctx context.Context) error {
 	for {
@@ -22,7 +22,7 @@ func (w *worker) reload(ctx context.Context) error {
 // readAll reads them once. It returns false if the schedule has changed during the read.
 func (w *worker) readAll(ctx context.Context) (bool, error) {
 	w.settle(w.begun)
-	w.seen, w.laneDone, w.begun, w.noticeTaken = nil, false, nil, false
+	w.seen, w.waveEnded, w.begun, w.noticeTaken = nil, false, nil, false
 	now, err := w.look(ctx)
 	if err != nil {
 		return false, err
@@ -33,17 +33,17 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	rows := now.Rows
-	_, waving := w.sched.Unfinished[w.lane]
+	_, waving := w.sched.Unfinished[w.agentName]
 	w.view = w.Views.of(w.env, w.sched.PlanSeq, g)
 	if w.agent.Name == "" && len(rows) > 0 {
-		return false, lostAgent(ctx, w.State, w.env, w.sched.PlanSeq, w.lane)
+		return false, lostAgent(ctx, w.State, w.env, w.sched.PlanSeq, w.agentName)
 	}
 	if !w.session.Fits(w.agent.Agent) {
 		if w.drains = len(w.open) > 0; !w.drains {
 			w.session.Close()
 		}
 	}
-	w.view.learn(w.sched, []string{w.lane})
+	w.view.learn(w.sched, []string{w.agentName})
 	same, err := w.index(ctx, rows, waving)
 	if w.most = len(rows); same && err == nil && waving {
 		_, same, err = w.skipInWave(ctx)
@@ -64,34 +64,34 @@ func lostAgent(ctx context.Context, from state.State, env string, seq int64, nam
 		WithHint("restore the state from a copy, or move it away and apply again")
 }
 
-// look reads the schedule, the environment and the rows of the lane.
+// look reads the schedule, the environment and the rows of the agent.
 func (w *worker) look(ctx context.Context) (state.AgentWork, error) {
 	all := func(s state.Schedule, _ state.Env) bool {
-		_, waving := s.Unfinished[w.lane]
+		_, waving := s.Unfinished[w.agentName]
 		return waving
 	}
 	if l, is := w.State.(state.Looker); is {
-		out, err := l.AgentWork(ctx, w.env, w.lane, all)
-		return out, fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
+		out, err := l.AgentWork(ctx, w.env, w.agentName, all)
+		return out, fault.Wrap(fault.Unknown, "read agent "+w.agentName, err)
 	}
 	var out state.AgentWork
 	var err error
-	if out.Schedule, err = w.State.Schedule(ctx, w.env, w.lane); err != nil {
+	if out.Schedule, err = w.State.Schedule(ctx, w.env, w.agentName); err != nil {
 		return out, fault.Wrap(fault.Unknown, "read schedule", err)
 	}
 	if out.Env, err = w.State.Env(ctx, w.env); err != nil {
 		return out, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	agents, err := w.State.Agents(ctx, w.env, w.lane)
+	agents, err := w.State.Agents(ctx, w.env, w.agentName)
 	if err != nil {
 		return out, fault.Wrap(fault.Unknown, "read agents", err)
 	}
-	out.Agent = agents[w.lane]
-	out.Rows, err = w.State.AgentRows(ctx, w.env, w.lane, all(out.Schedule, out.Env))
-	return out, fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
+	out.Agent = agents[w.agentName]
+	out.Rows, err = w.State.AgentRows(ctx, w.env, w.agentName, all(out.Schedule, out.Env))
+	return out, fault.Wrap(fault.Unknown, "read agent "+w.agentName, err)
 }
 
-// index builds the frontier and the heap of ready rows of this lane. It returns false if the
+// index builds the frontier and the heap of ready rows of this agent. It returns false if the
 // schedule has changed since it was read.
 func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool, error) {
 	g := w.view.graph

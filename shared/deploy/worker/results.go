@@ -76,13 +76,13 @@ func (r *recording) claims() map[resource.ID]*claim {
 //	the commit of all results, with the outbox entries that follow
 //	a commit of the results whose rows another writer has changed, until none conflicts
 //	the work that the entries request (followUp), which removes the entries
-//	notices to other lanes
+//	notices to other agents
 //
 // A crash before the first commit loses only the runs, and they are repeated. A crash before the
 // second commit leaves rows that are still scheduled and that the lease still names as running. The
-// next worker of the lane marks these rows (MarkInterrupted). A crash after the second commit leaves
-// entries and lanes that were not notified. A sweep processes these entries and notifies these
-// lanes.
+// next worker of the agent marks these rows (MarkInterrupted). A crash after the second commit leaves
+// entries and agents that were not notified. A sweep processes these entries and notifies these
+// agents.
 func (r *recording) record(ctx context.Context) error {
 	c := r.first(ctx)
 	c.AddOutbox = append(c.AddOutbox, r.outputs...)
@@ -104,7 +104,7 @@ func (r *recording) record(ctx context.Context) error {
 		claiming{r.worker}.addTo(&c, next)
 	}
 	c.Beside = r.openIDs()
-	// The follow-up has to be stored before other lanes are notified that these runs are done.
+	// The follow-up has to be stored before other agents are notified that these runs are done.
 	r.unrecorded++
 	committed, err := r.commit(ctx, c)
 	if err != nil {
@@ -188,7 +188,7 @@ func (r *recording) unwritten() int {
 	return n
 }
 
-// followUp does the work that follows from results, and notifies the lanes that wait for them.
+// followUp does the work that follows from results, and notifies the agents that wait for them.
 // replanned means that the schedule has changed since it was read.
 func (r *recording) followUp(ctx context.Context, follows []state.Outbox, replanned bool) error {
 	if replanned {
@@ -198,8 +198,8 @@ func (r *recording) followUp(ctx context.Context, follows []state.Outbox, replan
 		r.notices.send(ctx, r.Client, r.env)
 		return r.propagate(ctx, nil)
 	}
-	// Notified lanes start immediately, so the follow-up is planned first: it may schedule
-	// resources of these lanes.
+	// Notified agents start immediately, so the follow-up is planned first: it may schedule
+	// resources of these agents.
 	defer r.notices.send(ctx, r.Client, r.env)
 	if !replanned {
 		return r.propagate(ctx, follows)
@@ -238,7 +238,7 @@ func void(entries []state.Outbox, of resource.ID) []state.Outbox {
 	return out
 }
 
-// noteCleared informs the other lanes of this process about finished resources.
+// noteCleared informs the other agents of this process about finished resources.
 func (r *recording) noteCleared(conflicts []state.Row) {
 	if len(conflicts) > 0 {
 		return // the schedule has changed
@@ -305,7 +305,7 @@ func (r *recording) entry(c *claim, kind state.OutboxKind) state.Outbox {
 // a worker that claimed a dependant with this ticket or a later one knew of the claim.
 //
 // If the resource of the claim was moved, no dependant is sure to have waited (MaxInt64), since
-// other lanes may treat a moved resource as checked. If a wave asked for the claim, all dependants
+// other agents may treat a moved resource as checked. If a wave asked for the claim, all dependants
 // count (0), since the wave asks again for resources that were running when it began. The exception
 // is a claim with dependants that are being removed (MaxInt64): the wave does not ask for these,
 // and the time of their claims is unknown.
@@ -369,17 +369,17 @@ func (r *recording) purgeEvents(c *claim) []state.Outbox {
 }
 
 // allSureToFollow reports whether all dependants of c are sure to run after it, so that no event is
-// needed. A dependant in another lane may have been claimed before c was scheduled, and may be
+// needed. A dependant at another agent may have been claimed before c was scheduled, and may be
 // running. If a dependant has a ticket of the same commit or of a later one, the worker that
 // claimed it knew of c and waited. If a wave asked for c, it also asks again for dependants that
-// were running when it began. A moved resource is checked again in its new lane. Its dependants may
-// have been claimed while it counted as checked in the old lane.
+// were running when it began. A moved resource is checked again at its agent. Its dependants may
+// have been claimed while it counted as checked at the old agent.
 func (r *recording) allSureToFollow(c *claim) bool {
 	known := r.leastSureTicket(c)
 	for _, n := range r.graph.Dependants(c.node) {
 		if here := r.rows.of(n); here != nil {
 			if o := r.open[here.ID]; o != nil && !o.recording {
-				return false // another lane has claimed it, and did not wait
+				return false // another agent has claimed it, and did not wait
 			}
 			runs := r.frontier.needs[n] && !r.skips(here)
 			if !runs && here.LastAction <= c.result.ID {

@@ -8,7 +8,7 @@ import (
 	"southbound/shared/deploy/version"
 )
 
-// view is the data of a process about one schedule, shared by all lanes that it serves. Until
+// view is the data of a process about one schedule, shared by all agents that it serves. Until
 // PlanSeq grows, a resource can only finish. So the data is outdated in one direction only: a
 // resource may have finished. A worker that relies on a view of an outdated schedule is refused
 // when it claims.

@@ -9,25 +9,25 @@ import (
 	"southbound/shared/resource"
 )
 
-// schedule is the state of a lane's schedule as it was last read.
+// schedule is the state of an agent's schedule as it was last read.
 type schedule struct {
-	lane     string
-	stored   state.Env
-	agent    state.Agent
-	sched    state.Schedule
-	seen     map[resource.ID]bool // resources that the wave has checked here: see checkedHere
-	most     int                  // the expected maximum size of seen
-	laneDone bool                 // the wave is marked as finished in this lane
+	agentName string
+	stored    state.Env
+	agent     state.Agent
+	sched     state.Schedule
+	seen      map[resource.ID]bool // resources that the wave has checked here: see checkedHere
+	most      int                  // the expected maximum size of seen
+	waveEnded bool                 // the wave is marked as finished at this agent
 }
 
 // waves describes the checks that a wave still has to make.
 type waves struct {
-	lanes   map[string][]resource.ID
+	agents  map[string][]resource.ID
 	checked map[resource.ID]bool
 }
 
 func wavesOf(s state.Schedule) waves {
-	out := waves{lanes: s.Unfinished}
+	out := waves{agents: s.Unfinished}
 	if len(s.Unfinished) == 0 {
 		return out
 	}
@@ -42,14 +42,14 @@ func wavesOf(s state.Schedule) waves {
 
 // ask reports whether the wave asks for a node.
 func (w waves) ask(g *version.Graph, n int32) bool {
-	if len(w.lanes) == 0 || g.Removing[n] || w.checked[g.IDs[n]] {
+	if len(w.agents) == 0 || g.Removing[n] || w.checked[g.IDs[n]] {
 		return false
 	}
-	_, asks := w.lanes[g.Agent(n)]
+	_, asks := w.agents[g.Agent(n)]
 	return asks
 }
 
-// inWave reports whether the wave has still to check a row of this lane.
+// inWave reports whether the wave has still to check a row of this agent.
 func (s *schedule) inWave(r *state.Row) bool {
 	asks := s.sched.Wave.Asks(r)
 	if r.Ticket() != 0 {
@@ -58,10 +58,10 @@ func (s *schedule) inWave(r *state.Row) bool {
 	return asks && !s.checkedHere()[r.ID]
 }
 
-// checkedHere returns the resources that the wave has checked in this lane.
+// checkedHere returns the resources that the wave has checked at this agent.
 func (s *schedule) checkedHere() map[resource.ID]bool {
 	if s.seen == nil {
-		checked := s.sched.Unfinished[s.lane]
+		checked := s.sched.Unfinished[s.agentName]
 		s.seen = make(map[resource.ID]bool, max(len(checked), s.most))
 		for _, id := range checked {
 			s.seen[id] = true
@@ -76,11 +76,11 @@ func (s *schedule) skips(r *state.Row) bool {
 	return r.Ticket() == 0 && !s.sched.Wave.Asks(r) && !s.checkedHere()[r.ID]
 }
 
-// skipInWave records rows that the wave leaves out as checked, and notifies the lanes that wait for
+// skipInWave records rows that the wave leaves out as checked, and notifies the agents that wait for
 // them. It waits until no requirement of such a row is scheduled. If the row were recorded earlier,
 // the worker that finishes a requirement could still see the row as scheduled. It would notify this
-// lane only, and this lane would have no notice left to send. A row that is being removed does not
-// wait: no lane waits for it, and no worker notifies its lane.
+// agent only, and this agent would have no notice left to send. A row that is being removed does not
+// wait: no agent waits for it, and no worker notifies its agent.
 //
 // skipInWave returns whether there were such rows, and false for same if the schedule has changed.
 func (w *worker) skipInWave(ctx context.Context) (some, same bool, err error) {
@@ -108,9 +108,9 @@ func (w *worker) skipInWave(ctx context.Context) (some, same bool, err error) {
 	return true, done.PlanSeq == w.sched.PlanSeq, nil
 }
 
-// endWave marks the wave as finished in this lane, if no check is left here. It returns true if
+// endWave marks the wave as finished at this agent, if no check is left here. It returns true if
 // rows may be ready now. The mark is written after all checks, since the store then drops the list
-// of checked resources. If a crash prevents the mark, the next worker of the lane finds no check
+// of checked resources. If a crash prevents the mark, the next worker of the agent finds no check
 // left and writes it.
 func (w *worker) endWave(ctx context.Context) (bool, error) {
 	some, same, err := w.skipInWave(ctx)
@@ -123,13 +123,13 @@ func (w *worker) endWave(ctx context.Context) (bool, error) {
 	if some || w.waveLeft() {
 		return some, nil
 	}
-	w.laneDone = true
+	w.waveEnded = true
 	done, err := w.commit(ctx, state.Commit{WaveDone: w.sched.Wave.Epoch})
 	if err != nil {
 		return false, err
 	}
 	if done.PlanSeq != w.sched.PlanSeq {
-		w.laneDone = false
+		w.waveEnded = false
 		return true, w.reload(ctx)
 	}
 	return false, nil

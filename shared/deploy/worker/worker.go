@@ -17,21 +17,21 @@ import (
 const (
 	commitAfter = 20 * time.Millisecond
 	claimFirst  = 64
-	// awaitFor is how long a worker with nothing ready keeps its lane when it can wait for a
+	// awaitFor is how long a worker with nothing ready keeps its agent when it can wait for a
 	// notice.
 	awaitFor = 250 * time.Millisecond
 	// lookEvery is how often an idle lane checks the schedule while other lanes run.
 	lookEvery = time.Second
 )
 
-// Outcome is the result of a run of a lane.
+// Outcome is the result of a run of an agent.
 type Outcome struct {
 	Ran    int       // resources
 	Fixed  int       // of these, resources corrected after drift, without a new intent
-	Busy   bool      // another holder serves the lane
+	Busy   bool      // another holder serves the agent
 	Paused bool      // the agent is paused or the environment halted
 	More   bool      // the time ran out while rows were ready
-	Waits  bool      // rows are scheduled that wait for other lanes
+	Waits  bool      // rows are scheduled that wait for other agents
 	Next   time.Time // when a row in progress has to be polled again; zero: none
 }
 
@@ -47,7 +47,7 @@ type Config struct {
 	FollowUp func(ctx context.Context, env string, entries []state.Outbox) (int64, error)
 	Jitter   func() float64 // a number in [0,1) for backoff
 	// Await, Ran and Waits may be nil; see deploy.Config.
-	Await func(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool)
+	Await func(ctx context.Context, env, agent string, d time.Duration) ([]resource.ID, bool)
 	Ran   func(n int)
 	Waits func(env, agent, why string)
 	// NewMonitor, when not nil, returns the monitor of a worker.
@@ -56,19 +56,19 @@ type Config struct {
 	Claim      int // rows that are claimed at a time, at most
 }
 
-// Run runs the ready rows of a lane until none is left, the time is up, or the lane is paused. Any
-// number of processes may call it at any time: one of them serves the lane, the others return with
+// Run runs the ready rows of an agent until none is left, the time is up, or the agent is paused. Any
+// number of processes may call it at any time: one of them serves the agent, the others return with
 // outcome.Busy. Errors are faults of infrastructure; a failing resource is data.
-func Run(ctx context.Context, c Config, env, lane string, until time.Time) (Outcome, error) {
+func Run(ctx context.Context, c Config, env, agent string, until time.Time) (Outcome, error) {
 	w := &worker{until: until, claimSize: min(claimFirst, c.Claim), quick: map[string]bool{}}
-	w.Config, w.env, w.key, w.lane = c, env, lane, lane
+	w.Config, w.env, w.key, w.agentName = c, env, agent, agent
 	w.isOpen = func(id resource.ID) bool { return w.open[id] != nil }
 	w.open, w.Monitor = map[resource.ID]*claim{}, newMonitor()
 	if c.NewMonitor != nil {
 		w.Monitor = c.NewMonitor()
 	}
 	if c.Waits != nil {
-		ctx = provider.OnWaits(ctx, func(why string) { c.Waits(env, lane, why) })
+		ctx = provider.OnWaits(ctx, func(why string) { c.Waits(env, agent, why) })
 	}
 	for {
 		if err := w.serve(ctx); err != nil || !w.mayHaveMissed(ctx) {
@@ -105,7 +105,7 @@ func (w *worker) serve(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fault.Wrap(fault.Unknown, "take lane "+w.lane, err)
+		return fault.Wrap(fault.Unknown, "take agent "+w.agentName, err)
 	}
 	defer w.close(ctx)
 	if err = MarkInterrupted(ctx, w.Client, w.env, w.lease); err == nil {
@@ -120,9 +120,9 @@ func (w *worker) serve(ctx context.Context) error {
 	return err
 }
 
-// mayHaveMissed reports whether the worker gave up the lane while rows waited for other lanes.
+// mayHaveMissed reports whether the worker gave up the agent while rows waited for other agents.
 // Another worker may have finished their requirements while the lease was held. It then notified a
-// process that found the lane busy, and that notice is lost. So a worker that gives up a lane
+// process that found the agent busy, and that notice is lost. So a worker that gives up an agent
 // checks again.
 func (w *worker) mayHaveMissed(ctx context.Context) bool {
 	o := &w.out
@@ -136,7 +136,7 @@ type worker struct {
 	queue   // the rows of the agent that are to run, in order
 	lanes   // the goroutines that run them
 	session run.Session
-	notices notices   // for other lanes, not sent yet
+	notices notices   // for other agents, not sent yet
 	until   time.Time // when it ends even if rows are ready
 	out     Outcome
 	// claimSize is how many rows to claim at a time; see adapt.
@@ -150,7 +150,7 @@ type worker struct {
 	noticeTaken bool
 }
 
-// lookup is the result of the last lookup in other lanes after this one was given up: see missed.
+// lookup is the result of the last lookup at other agents after this one was given up: see missed.
 type lookup struct {
 	found []resource.ID // resources that had finished
 	plan  int64         // PlanSeq of the schedule that found is about
@@ -170,8 +170,8 @@ func (s *staleness) take() bool {
 	return bool(was)
 }
 
-// close ends the run of the lane. It releases the lease last, so that the connection is closed
-// while no other process can be connected for the lane. After a crash in between, the lease
+// close ends the run of the agent. It releases the lease last, so that the connection is closed
+// while no other process can be connected for the agent. After a crash in between, the lease
 // expires, and a sweep sends the notices that were not sent.
 func (w *worker) close(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
@@ -195,7 +195,7 @@ func (w *worker) idle(ctx context.Context) (bool, error) {
 	if w.active > 1 {
 		return crew{w}.waitBeside(ctx)
 	}
-	if _, waving := w.sched.Unfinished[w.lane]; waving && !w.laneDone {
+	if _, waving := w.sched.Unfinished[w.agentName]; waving && !w.waveEnded {
 		if again, err := w.endWave(ctx); again || err != nil {
 			return true, err
 		}
@@ -217,7 +217,7 @@ func (w *worker) idle(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	w.Unlock()
-	ids, notified := w.Await(ctx, w.env, w.lane, awaitFor)
+	ids, notified := w.Await(ctx, w.env, w.agentName, awaitFor)
 	w.Lock()
 	if !notified {
 		return false, nil
