@@ -190,16 +190,16 @@ func (d *dryRunner) lanes(ctx context.Context, byLane map[string][]*state.Row) e
 	lanes, left := slices.Sorted(maps.Keys(byLane)), []string(nil)
 	others, err := d.others(ctx, lanes, byLane)
 	if err != nil {
-		d.out.Unread = agentsOf(lanes)
+		d.out.Unread = lanes
 		return err
 	}
 	for i, lane := range lanes {
 		if d.from.Progress != nil {
-			d.from.Progress(agentsOf(append(slices.Clone(left), lanes[i:]...)))
+			d.from.Progress(slices.Concat(left, lanes[i:]))
 		}
 		if !others[lane] {
 			if err := d.lane(ctx, lane, byLane[lane]); err != nil {
-				d.out.Unread = agentsOf(append(left, lanes[i:]...))
+				d.out.Unread = append(left, lanes[i:]...)
 				return err
 			}
 		}
@@ -210,17 +210,8 @@ func (d *dryRunner) lanes(ctx context.Context, byLane map[string][]*state.Row) e
 			}
 		}
 	}
-	d.out.Unread = agentsOf(left)
+	d.out.Unread = left
 	return nil
-}
-
-// agentsOf returns the agents of lanes, without duplicates. The lanes must be sorted.
-func agentsOf(lanes []string) []string {
-	var out []string
-	for _, l := range lanes {
-		out = append(out, l)
-	}
-	return slices.Compact(out)
 }
 
 // lane compares the rows of one lane under its lease, within the time limit. First, it marks the

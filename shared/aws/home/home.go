@@ -151,12 +151,12 @@ func (h *Home) Prepare(ctx context.Context, jobs []provision.Job, until time.Tim
 ) {
 	left, err = h.Provisioner.Prepare(ctx, jobs, until)
 	for env, agents := range provision.Late(jobs) {
-		lanes, failed := h.Engine.AgentsWithWork(ctx, env)
-		lanes = slices.DeleteFunc(lanes, func(lane string) bool {
-			return !slices.Contains(agents, lane)
+		busy, failed := h.Engine.AgentsWithWork(ctx, env)
+		busy = slices.DeleteFunc(busy, func(agent string) bool {
+			return !slices.Contains(agents, agent)
 		})
-		if failed == nil && len(lanes) > 0 {
-			failed = h.Engine.Notifier.Notify(ctx, env, state.NoticesOf(lanes))
+		if failed == nil && len(busy) > 0 {
+			failed = h.Engine.Notifier.Notify(ctx, env, state.NoticesOf(busy))
 		}
 		err = errors.Join(err, failed)
 	}
@@ -168,11 +168,11 @@ func (h *Home) NotifyRunner(ctx context.Context, env, agent, part string) error 
 	return queue.NewNotifier(h.SQS, h.Queues).NotifyRunner(ctx, env, agent, part)
 }
 
-// together returns the lanes that may share an invocation with other lanes, and when each was last
-// served. A lane that a function has served belongs to an agent with a queue, which later notices
-// require.
-func (h *Home) together(ctx context.Context, env string,
-	lanes []string) (map[string]time.Time, error) {
+// together returns the agents that may share an invocation with other agents, and when each was last
+// served. An agent that a function has served has a queue, which later notices require.
+func (h *Home) together(
+	ctx context.Context, env string, names []string,
+) (map[string]time.Time, error) {
 	leases, err := h.State.Leases(ctx, env)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read leases", err)
@@ -181,21 +181,17 @@ func (h *Home) together(ctx context.Context, env string,
 	for i := range leases {
 		served[leases[i].Key] = leases[i].Until
 	}
-	var names []string
-	for _, lane := range lanes {
-		names = append(names, lane)
-	}
 	agents, err := h.State.Agents(ctx, env, names...)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read agents", err)
 	}
 	out := map[string]time.Time{}
-	for _, lane := range lanes {
-		a, known := agents[lane]
-		at, before := served[lane]
+	for _, name := range names {
+		a, known := agents[name]
+		at, before := served[name]
 		if known && before && !a.Paused && !h.Config.Packs.ByRunner(a.Agent) &&
 			!queue.InFunction(a.Agent) {
-			out[lane] = at
+			out[name] = at
 		}
 	}
 	return out, nil

@@ -143,12 +143,7 @@ func waitsFor(now api.Progress, still time.Duration) string {
 	if still < stuckAfter || len(now.Running)+len(now.Held) > 0 || len(now.Lanes) == 0 {
 		return ""
 	}
-	var agents []string
-	for _, lane := range now.Lanes {
-		agents = append(agents, lane)
-	}
-	slices.Sort(agents)
-	agents = slices.Compact(agents)
+	agents := slices.Compact(slices.Sorted(slices.Values(now.Lanes)))
 	const limit = 3
 	text := strings.Join(agents[:min(limit, len(agents))], ", ")
 	if len(agents) > limit {
