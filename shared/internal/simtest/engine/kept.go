@@ -137,8 +137,12 @@ func checkKept(r *run, t *task, c *state.Commit, out *state.Committed, b before)
 
 // checkLimits counts the removals of an export.
 func checkLimits(r *run, t *task, o *op, row, was *state.Row, had bool) {
-	// as found by a comparison, or to be checked
-	gone := had && purged(was.Body) && (asWanted(was) || purges(was.Body))
+	gone := had && isGone(was)
+	for _, id := range row.EarlierIDs() { // its row is removed later
+		if former := r.state.read(env).rows[id]; !had && former != nil {
+			gone = gone || isGone(former)
+		}
+	}
 	if row.Removing && !was.Removing || !row.Removing && purges(row.Body) && !gone {
 		t.books.deletes[row.ID] = true
 	}
@@ -150,6 +154,11 @@ func checkLimits(r *run, t *task, o *op, row, was *state.Row, had bool) {
 		r.violate("kept", "%s deletes %d and lets %d leave, and its limits are %+v", t.name, n, m,
 			*l)
 	}
+}
+
+// isGone reports whether the object of a row is deleted, as found by a comparison, or to be checked.
+func isGone(row *state.Row) bool {
+	return purged(row.Body) && (asWanted(row) || purges(row.Body))
 }
 
 // purges reports whether an intent deletes its object.

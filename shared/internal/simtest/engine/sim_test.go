@@ -129,6 +129,7 @@ func TestOnceInFocus(t *testing.T) {
 		"a resource is forgotten and exported again while it is created":               {"targets", 3216},
 		"a requirement ends after the claim of its dependant, which reads from a list": {"listed", 30001911},
 		"a resource is forgotten while a preview reads what is being purged":           {"waved", 30000862},
+		"a purged resource gets another id in an export with limits":                   {"labels", 40004914},
 		"a lane lists things while the list of another fails":                          {"shelved", 5000339},
 		"a state is imported while the worker of the agent may purge it":               {"outputs", 3000870},
 	} {
