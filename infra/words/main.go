@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -41,7 +40,7 @@ func main() {
 				return err
 			case filepath.Ext(path) == ".go":
 				return c.file(path, nil)
-			case filepath.Ext(path) == ".md" && !slices.Contains(unread, path):
+			case filepath.Ext(path) == ".md":
 				return c.page(path)
 			}
 			return nil
