@@ -371,7 +371,7 @@ func TestAgentRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := h.Notifier.Notify(t.Context(), "prod",
-		[]state.Notice{{Agent: "host1/1"}}); err != nil {
+		[]state.Notice{{Agent: "host1"}}); err != nil {
 		// what it waits for comes at once
 		t.Fatal(err)
 	}

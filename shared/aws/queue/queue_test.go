@@ -81,7 +81,8 @@ func (*fake) Notified(context.Context, string, string) error { return nil }
 func notices(n int) []state.Notice {
 	out := make([]state.Notice, n)
 	for i := range out {
-		out[i].Agent = fmt.Sprintf("a/%d", i)
+		out[i] = state.Notice{Agent: "a",
+			Done: []resource.ID{resource.ID(fmt.Sprintf("std::Null[b,name=%d]", i))}}
 	}
 	return out
 }
@@ -147,7 +148,7 @@ func TestFaultsOfSending(t *testing.T) {
 }
 
 // TestEveryDispatchIsNew pins that no deduplication id comes twice, also from other processes, and
-// that groups are those of lanes.
+// that an agent is a group.
 func TestEveryDispatchIsNew(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
@@ -160,8 +161,8 @@ func TestEveryDispatchIsNew(t *testing.T) {
 	for _, m := range f.sent {
 		ids[*m.MessageDeduplicationId], groups[*m.MessageGroupId] = true, true
 	}
-	if len(ids) != 15 || len(groups) != 5 {
-		t.Errorf("%d ids and %d groups of 15 messages in 5 lanes", len(ids), len(groups))
+	if len(ids) != 15 || len(groups) != 1 {
+		t.Errorf("%d ids and %d groups of 15 messages to an agent", len(ids), len(groups))
 	}
 	long := state.Notice{Agent: "ünicode agent/" + strings.Repeat("0", 200),
 		Done: []resource.ID{"x"}}
@@ -262,8 +263,8 @@ func TestTwoMakeAQueueAtOnce(t *testing.T) {
 	}
 }
 
-// TestLaterIsDeliveredAgain pins that a message that was put off comes back, blocks its lane
-// meanwhile, and no other.
+// TestLaterIsDeliveredAgain pins that a message that was put off comes back, and that until then it
+// blocks the other messages of its agent, and no parts of jobs.
 func TestLaterIsDeliveredAgain(t *testing.T) {
 	t.Parallel()
 	api := client(server.MiniStack)
@@ -277,12 +278,12 @@ func TestLaterIsDeliveredAgain(t *testing.T) {
 	receive := func(want ...string) []queue.Delivery {
 		t.Helper()
 		deliveries, err := l.Receive(t.Context(), 0)
-		var lanes []string
+		var got []string
 		for _, h := range deliveries {
-			lanes = append(lanes, h.Agent)
+			got = append(got, h.Agent+h.Job)
 		}
-		if err != nil || strings.Join(lanes, " ") != strings.Join(want, " ") {
-			t.Fatalf("%v: heard %v, want %v", err, lanes, want)
+		if err != nil || strings.Join(got, " ") != strings.Join(want, " ") {
+			t.Fatalf("%v: heard %v, want %v", err, got, want)
 		}
 		return deliveries
 	}
@@ -290,7 +291,10 @@ func TestLaterIsDeliveredAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := receive("a")
-	if err := notifier.Notify(t.Context(), "e", notices(2)); err != nil {
+	if err := notifier.Notify(t.Context(), "e", notices(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := notifier.NotifyRunner(t.Context(), "e", "a", "/1"); err != nil {
 		t.Fatal(err)
 	}
 	second := receive("a/1")

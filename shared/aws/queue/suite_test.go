@@ -26,7 +26,7 @@ func client(kind server.Kind) *sqs.Client {
 	return sqs.NewFromConfig(awstest.Config(server.URL(kind), nil))
 }
 
-// consumer reads all queues and keeps what it received by lane.
+// consumer reads all queues and keeps what it received by agent.
 type consumer struct {
 	t          *testing.T
 	api        *sqs.Client
@@ -67,15 +67,15 @@ func (e *consumer) listen(ctx context.Context, env, agent string, wait time.Dura
 }
 
 // answer is what NotifierHarness asks for.
-func (e *consumer) answer(ctx context.Context, env, lane string) ([]resource.ID, bool) {
+func (e *consumer) answer(ctx context.Context, env, agent string) ([]resource.ID, bool) {
 	e.t.Helper()
-	e.listen(ctx, env, lane[:1], 0)
-	key := [2]string{env, lane}
+	e.listen(ctx, env, agent, 0)
+	key := [2]string{env, agent}
 	// An answer of the server may have been lost on the way: its messages are hidden for a moment,
 	// and nobody has them.
 	for began := time.Now(); len(e.deliveries[key]) == 0 &&
 		time.Since(began) < hidden+time.Second; {
-		e.listen(ctx, env, lane[:1], time.Second)
+		e.listen(ctx, env, agent, time.Second)
 	}
 	got := queue.Merge(e.deliveries[key])
 	delete(e.deliveries, key)

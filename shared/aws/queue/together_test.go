@@ -70,9 +70,6 @@ func TestTogether(t *testing.T) {
 				return nil, nil
 			}, nil, 3},
 		{"hints stay with their lane", hinted, all, nil, 20},
-		{"several lanes of an agent are its own",
-			[]state.Notice{{Agent: "a", Size: 1}, {Agent: "a/1", Size: 1}, {Agent: "b", Size: 1},
-				{Agent: "b/1", Size: 1}}, all, nil, 4},
 		{"agents that functions do not reach have their own", notice(1, 20),
 			func(_ context.Context, _ string, lanes []string) (map[string]time.Time, error) {
 				out, err := all(t.Context(), "", lanes)

@@ -63,8 +63,8 @@ func (v *View) noteOrders(env string, e *state.Env) {
 	v.orders[env] = true
 }
 
-// Lane implements state.Looker.
-func (v *View) Lane(
+// AgentWork implements state.Looker.
+func (v *View) AgentWork(
 	ctx context.Context, env, agent string, all func(state.Schedule, state.Env) bool,
 ) (state.AgentWork, error) {
 	out, err := v.State.AgentWork(ctx, env, agent, all)

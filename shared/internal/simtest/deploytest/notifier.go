@@ -125,10 +125,10 @@ func notifierChecks() []notifierCheck {
 	}
 }
 
-// manyAndLarge notifies many lanes in one call, one of them with very many hints.
+// manyAndLarge notifies many agents in one call, one of them with very many hints.
 func manyAndLarge(ctx context.Context, t *testing.T, h NotifierHarness) {
-	const lanes, hints = 300, 20000
-	notices := make([]state.Notice, lanes)
+	const agents, hints = 300, 20000
+	notices := make([]state.Notice, agents)
 	for i := range notices {
 		notices[i].Agent = fmt.Sprintf("a/%d", i)
 	}
@@ -139,7 +139,7 @@ func manyAndLarge(ctx context.Context, t *testing.T, h NotifierHarness) {
 	for i := range notices {
 		got, notified := h.Received(ctx, env, notices[i].Agent)
 		if !notified && !h.Lossy {
-			t.Fatalf("lane %d was not heard", i)
+			t.Fatalf("agent %d was not heard", i)
 		}
 		// A notifier may replace so many hints by none, which means "read everything", but not by a
 		// part of them.
